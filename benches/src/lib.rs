@@ -1,0 +1,1 @@
+//! Criterion benches of every layer; see `benches/README.md`.

@@ -1,0 +1,3 @@
+//! The `episode-pool` program.
+
+fn main() {}
