@@ -1,0 +1,3 @@
+//! The crate's promises, through its public API.
+
+mod local;
