@@ -1,0 +1,40 @@
+//! Why a position cannot be computed.
+
+/// Why a state has no position in a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The batch size is 0.
+    #[error("the batch size is 0: it must be at least 1")]
+    ZeroBatchSize,
+
+    /// There are no shares, not even the main process's.
+    #[error("no worker shares were given: a rank has at least one, that of its main process")]
+    NoWorkers,
+
+    /// An epoch has no batches, so that no number of batches leads anywhere.
+    #[error(
+        "an epoch yields no batch: the largest share of {num_workers} worker(s) is {largest_share} samples, \
+         the batch size {batch_size}, drop_last is {drop_last}; use a smaller batch size or fewer workers, \
+         or keep incomplete batches"
+    )]
+    EmptyEpoch {
+        /// The number of workers.
+        num_workers: usize,
+        /// The samples of the worker that has most.
+        largest_share: u64,
+        /// The samples in a full batch.
+        batch_size: u64,
+        /// Whether incomplete batches are dropped.
+        drop_last: bool,
+    },
+
+    /// The batches of an epoch cannot be counted in 64 bits.
+    #[error(
+        "the batches of one epoch exceed 2^64 - 1: check the shares of the {num_workers} worker(s)"
+    )]
+    TooManyBatches {
+        /// The number of workers.
+        num_workers: usize,
+    },
+}
