@@ -1,0 +1,1 @@
+//! Ticks and seconds.
