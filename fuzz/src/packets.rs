@@ -1,0 +1,2 @@
+//! Hostile videos for `decode`.
+pub fn packets(_bytes: &[u8]) {}
