@@ -19,6 +19,9 @@ const DEFAULT_SECONDS: u32 = 10;
 /// One input may take this long, and the process may hold this much, before it counts as a find.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
 
+/// What a run came to, in place of a line for each new input.
+const SUMMARY: [&str; 2] = ["-verbosity=0", "-print_final_stats=1"];
+
 /// Coverage counters and comparisons for libFuzzer, and AddressSanitizer; cargo-fuzz passes the same.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -63,10 +66,8 @@ fn fuzz(only: &[String], seconds: u32, options: &[&str]) -> Result {
         program
             .arg(&corpus)
             .arg(format!("-artifact_prefix={}/", artifacts.display()));
-        program
-            .arg(format!("-max_total_time={seconds}"))
-            .args(LIMITS)
-            .args(options);
+        program.arg(format!("-max_total_time={seconds}"));
+        program.args(LIMITS).args(SUMMARY).args(options);
         sh::run(&mut program).map_err(|error| {
             let folder = artifacts.display();
             format!("{error}\nThe input is in {folder}; give it to the program above in place of the corpus to see it again")
