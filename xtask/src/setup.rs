@@ -18,6 +18,8 @@ pub(crate) enum Purpose {
     Test,
     /// Build with libFuzzer, which is C++.
     Fuzz,
+    /// All of these.
+    Everything,
 }
 
 /// One of FFmpeg's libraries, as pkg-config and Debian call it.
@@ -94,12 +96,19 @@ impl Survey {
     fn is_clear(&self) -> bool {
         *self == Survey::default()
     }
+
+    /// The survey, unless it holds something that no installation mends.
+    fn without_faults(self) -> Result<Survey> {
+        if self.faults.is_empty() {
+            Ok(self)
+        } else {
+            Err(self.faults.join("\n"))
+        }
+    }
 }
 
 pub(crate) fn run() -> Result {
-    for purpose in [Purpose::Build, Purpose::Test, Purpose::Fuzz] {
-        ensure(purpose)?;
-    }
+    ensure(Purpose::Everything)?;
     let version =
         sh::read("pkg-config", &["--modversion", LIBRARIES[0].module]).unwrap_or_default();
     eprintln!("setup: everything is here (libavutil {version}).");
@@ -108,31 +117,25 @@ pub(crate) fn run() -> Result {
 
 /// Returns when everything that `purpose` needs is there, after installing what was missing.
 pub(crate) fn ensure(purpose: Purpose) -> Result {
-    let found = survey(&ThisMachine, purpose);
+    let found = survey(&ThisMachine, purpose).without_faults()?;
     if found.is_clear() {
         return Ok(());
-    }
-    if !found.components.is_empty() {
-        sh::run(
-            Command::new("rustup")
-                .args(["component", "add"])
-                .args(&found.components),
-        )?;
     }
     if !found.packages.is_empty() {
         install(&found.packages)?;
     }
-
-    let left = survey(&ThisMachine, purpose);
-    if !left.faults.is_empty() {
-        return Err(left.faults.join("\n"));
+    if !found.components.is_empty() {
+        add_components(&found.components)?;
     }
+
+    // Again, since without pkg-config nothing was known about FFmpeg.
+    let left = survey(&ThisMachine, purpose).without_faults()?;
     if left.is_clear() {
         return Ok(());
     }
     let missing = [left.packages, left.components].concat().join(", ");
     Err(format!(
-        "still missing after the installation: {missing}. Does another copy stand before it in PATH, PKG_CONFIG or LIBCLANG_PATH?"
+        "still missing after the installation: {missing}. Does another copy stand before it, by PATH, PKG_CONFIG or LIBCLANG_PATH?"
     ))
 }
 
@@ -153,7 +156,7 @@ fn survey(machine: &impl Machine, purpose: Purpose) -> Survey {
         survey.packages.push("libclang-dev");
     }
 
-    if purpose == Purpose::Test {
+    if matches!(purpose, Purpose::Test | Purpose::Everything) {
         if !answers("ffmpeg", "-version") {
             survey.packages.push("ffmpeg");
         }
@@ -163,7 +166,7 @@ fn survey(machine: &impl Machine, purpose: Purpose) -> Survey {
             }
         }
     }
-    if purpose == Purpose::Fuzz && !answers("c++", "--version") {
+    if matches!(purpose, Purpose::Fuzz | Purpose::Everything) && !answers("c++", "--version") {
         survey.packages.push("g++");
     }
     survey
@@ -253,6 +256,20 @@ fn install(packages: &[&str]) -> Result {
         apt_get(&["update"])?;
         apt_get(&install)
     })
+}
+
+fn add_components(components: &[&str]) -> Result {
+    if sh::read("rustup", &["--version"]).is_none() {
+        let list = components.join(" and ");
+        return Err(format!(
+            "this Rust comes without {list}, and there is no rustup to add them; Debian's own Rust has them as `rustfmt` and `rust-clippy`"
+        ));
+    }
+    sh::run(
+        Command::new("rustup")
+            .args(["component", "add"])
+            .args(components),
+    )
 }
 
 /// The machine that we run on.
@@ -409,7 +426,12 @@ mod tests {
     #[test]
     fn every_supported_ffmpeg_is_clear() {
         for versions in [FFMPEG_5_1, FFMPEG_6_1, FFMPEG_7_1, FFMPEG_8_0] {
-            for purpose in [Purpose::Build, Purpose::Test, Purpose::Fuzz] {
+            for purpose in [
+                Purpose::Build,
+                Purpose::Test,
+                Purpose::Fuzz,
+                Purpose::Everything,
+            ] {
                 assert_eq!(
                     survey(&Fake::with(versions), purpose),
                     Survey::default(),
