@@ -1,0 +1,1 @@
+//! The contracts, as functions to run on your own episode lengths.

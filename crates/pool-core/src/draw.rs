@@ -1,0 +1,187 @@
+//! Draws: ChaCha8 words, and an unbiased choice among n.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// The stream of a consumer's key that orders its admissions.
+pub(crate) const ADMISSIONS: u64 = 0;
+/// The stream of a consumer's key that chooses the frames.
+pub(crate) const FRAMES: u64 = 1;
+
+/// A stream of choices that a key and a stream number fix for ever.
+///
+/// The words are those of the ChaCha8 key stream, block counter from 0, little-endian. What is made of them is written
+/// here and not taken from a library, so that no dependency's update can reorder a user's run.
+#[derive(Debug, Clone)]
+pub(crate) struct Draws {
+    words: ChaCha8Rng,
+}
+
+impl Draws {
+    pub(crate) fn new(key: [u8; 32], stream: u64) -> Self {
+        let mut words = ChaCha8Rng::from_seed(key);
+        words.set_stream(stream);
+        Self { words }
+    }
+
+    /// A number below `n`, each as likely as any other. `n` is at least 1.
+    #[inline]
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        choose(n, || self.words.next_u32())
+    }
+
+    /// Puts a list into a random order, each as likely as any other: Fisher and Yates, from the end.
+    ///
+    /// The list has at most `u32::MAX` items.
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
+        let length = u32::try_from(list.len())
+            .expect("the number of episodes is checked when they are selected");
+        for last in (1..length).rev() {
+            let chosen = self.below(last + 1);
+            list.swap(last as usize, chosen as usize);
+        }
+    }
+}
+
+/// Maps uniform 32-bit words to a uniform number below `n`, by multiplication (Lemire, "Fast random integer generation
+/// in an interval", ACM TOMACS 2019).
+///
+/// `word * n / 2^32` is a number below `n`. The 2^32 words fall on the `n` results almost evenly; they do exactly once
+/// the `2^32 mod n` words whose product has the lowest fractions are turned away, and another word is taken instead.
+#[inline]
+fn choose(n: u32, mut word: impl FnMut() -> u32) -> u32 {
+    debug_assert!(n > 0, "nothing to choose from");
+    loop {
+        let product = u64::from(word()) * u64::from(n);
+        let fraction = product as u32;
+        // `2^32 mod n` is below n, so the costly remainder is rarely needed.
+        if fraction >= n || fraction >= n.wrapping_neg() % n {
+            return (product >> 32) as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::order_key;
+
+    /// The first block of ChaCha8 for a zero key and nonce, as published in draft-strombergson-chacha-test-vectors-01
+    /// (test case 1, 256-bit key).
+    const PUBLISHED: &str = "3e00ef2f895f40d67f5bb8e81f09a5a12c840ec3ce9a7f3b181be188ef711a1e\
+                             984ce172b9216f419f445367456d5619314a42a3da86b001387bfdb80e0cfe42";
+
+    #[test]
+    fn words_are_those_of_chacha8() {
+        let mut draws = Draws::new([0; 32], 0);
+        let mut block = String::new();
+        for _ in 0..16 {
+            for byte in draws.words.next_u32().to_le_bytes() {
+                block += &format!("{byte:02x}");
+            }
+        }
+        assert_eq!(block, PUBLISHED);
+    }
+
+    #[test]
+    fn words_of_a_consumer_never_change() {
+        for (stream, expected) in [(ADMISSIONS, PINNED[0]), (FRAMES, PINNED[1])] {
+            let mut draws = Draws::new(order_key(42, 1, 2, 3), stream);
+            assert_eq!([(); 6].map(|()| draws.words.next_u32()), expected);
+        }
+    }
+
+    const PINNED: [[u32; 6]; 2] = [[0; 6]; 2];
+
+    #[test]
+    fn choices_never_change() {
+        let mut draws = Draws::new(order_key(42, 1, 2, 3), FRAMES);
+        let choices = [1, 2, 3, 10, 1000, 19_200, 1 << 31, u32::MAX].map(|n| draws.below(n));
+        assert_eq!(choices, CHOSEN);
+        let mut list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        draws.shuffle(&mut list);
+        assert_eq!(list, SHUFFLED);
+    }
+
+    const CHOSEN: [u32; 8] = [0; 8];
+    const SHUFFLED: [u8; 10] = [0; 10];
+
+    #[test]
+    fn the_words_that_would_bias_a_choice_are_turned_away() {
+        // 2^32 = 3 * 1431655765 + 1: one word is too many, the one whose product has fraction 0.
+        let mut words = [0, u32::MAX].into_iter();
+        assert_eq!(choose(3, || words.next().unwrap()), 2);
+        assert_eq!(words.next(), None);
+        // The next word up is taken.
+        assert_eq!(choose(3, || 1), 0);
+        // 2^32 mod 2^31 = 0: no word is turned away.
+        assert_eq!(choose(1 << 31, || 0), 0);
+        // 2^32 mod (2^32 - 1) = 1: again the word 0.
+        let mut words = [0, 1].into_iter();
+        assert_eq!(choose(u32::MAX, || words.next().unwrap()), 0);
+        assert_eq!(words.next(), None);
+    }
+
+    #[test]
+    fn every_result_takes_equally_many_words() {
+        // The same arithmetic with 8-bit words can be counted to the end: this is the proof that `choose` rests on.
+        for n in 1..=255_u8 {
+            let mut counts = [0; 255];
+            for word in 0..=255_u8 {
+                let product = u16::from(word) * u16::from(n);
+                if product as u8 >= n.wrapping_neg() % n {
+                    counts[usize::from(product >> 8)] += 1;
+                }
+            }
+            let expected = 256 / u32::from(n);
+            assert!(
+                counts[..usize::from(n)]
+                    .iter()
+                    .all(|&count| count == expected),
+                "below {n}"
+            );
+        }
+    }
+
+    #[test]
+    fn choices_are_uniform() {
+        // Chi-square, 100,000 draws. The bounds are the mean plus 6 standard deviations: n - 1 + 6 sqrt(2 (n - 1)), odds
+        // below 2e-5 for each n, with fixed seeds.
+        for n in [2_u32, 7, 64, 1000] {
+            let mut draws = Draws::new(order_key(1, 0, 0, 0), FRAMES);
+            let mut counts = vec![0_u32; n as usize];
+            const DRAWS: u32 = 100_000;
+            for _ in 0..DRAWS {
+                counts[draws.below(n) as usize] += 1;
+            }
+            let expected = f64::from(DRAWS) / f64::from(n);
+            let chi_square: f64 = counts
+                .iter()
+                .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+                .sum();
+            let freedom = f64::from(n - 1);
+            assert!(
+                chi_square < freedom + 6.0 * (2.0 * freedom).sqrt(),
+                "below {n}: {chi_square}"
+            );
+        }
+    }
+
+    #[test]
+    fn shuffles_reach_every_order_alike() {
+        // 24 orders of 4, 24,000 shuffles: chi-square with 23 degrees of freedom is over 70 with odds of 1.3e-6.
+        let mut draws = Draws::new(order_key(2, 0, 0, 0), ADMISSIONS);
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..24_000 {
+            let mut list = [0, 1, 2, 3];
+            draws.shuffle(&mut list);
+            *counts.entry(list).or_insert(0_u32) += 1;
+        }
+        assert_eq!(counts.len(), 24);
+        let chi_square: f64 = counts
+            .values()
+            .map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0)
+            .sum();
+        assert!(chi_square < 70.0, "{chi_square}");
+    }
+}

@@ -1,0 +1,137 @@
+//! The pool: the frames that are left of the resident episodes, in one flat array.
+
+use crate::draw::Draws;
+
+/// Up to a fixed number of episodes, and a way to take frames out of them one by one.
+///
+/// Invariants:
+///
+/// - `frames` holds each frame left once, and `slots[entry.slot].left` counts those of one slot;
+/// - `vacant` holds the slots without an episode.
+///
+/// Nothing is allocated after construction.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool {
+    frames: Vec<Entry>,
+    slots: Vec<Slot>,
+    vacant: Vec<u32>,
+    order: Order,
+}
+
+/// Which of the frames left comes next.
+#[derive(Debug, Clone)]
+pub(crate) enum Order {
+    /// Any, each as likely as another.
+    Drawn(Draws),
+    /// The first. The array then holds the frames last to first, so that this is a pop.
+    Dataset,
+}
+
+/// A frame that is left.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    slot: u32,
+    frame: u32,
+}
+
+/// A resident episode.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Slot {
+    /// Its place in the order of admissions.
+    pub(crate) ordinal: u32,
+    /// The number of frames left.
+    left: u32,
+    /// The dataset's number of the episode.
+    pub(crate) episode_index: usize,
+    /// See [`episode_seed`](crate::seed::episode_seed).
+    pub(crate) seed: u64,
+}
+
+/// A frame taken out of the pool.
+pub(crate) struct Taken {
+    pub(crate) slot: Slot,
+    pub(crate) frame: u32,
+    /// Whether it was the last of its episode, which then is no longer resident.
+    pub(crate) is_last: bool,
+}
+
+impl Pool {
+    /// A pool that never holds more than `num_episodes` at once, nor `num_frames`.
+    pub(crate) fn new(num_episodes: u32, num_frames: usize, order: Order) -> Self {
+        Self {
+            frames: Vec::with_capacity(num_frames),
+            slots: vec![Slot::default(); num_episodes as usize],
+            // The lowest slot is taken first.
+            vacant: (0..num_episodes).rev().collect(),
+            order,
+        }
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        !self.vacant.is_empty()
+    }
+
+    /// Adds an episode's frames, given first to last, at the end of the array.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room.
+    pub(crate) fn admit(
+        &mut self,
+        ordinal: u32,
+        episode_index: usize,
+        seed: u64,
+        frames: impl DoubleEndedIterator<Item = u32>,
+    ) {
+        let slot = self
+            .vacant
+            .pop()
+            .expect("an episode is admitted only when there is room");
+        let before = self.frames.len();
+        let entry = |frame| Entry { slot, frame };
+        match self.order {
+            Order::Drawn(_) => self.frames.extend(frames.map(entry)),
+            Order::Dataset => self.frames.extend(frames.rev().map(entry)),
+        }
+        self.slots[slot as usize] = Slot {
+            ordinal,
+            left: (self.frames.len() - before) as u32,
+            episode_index,
+            seed,
+        };
+    }
+
+    /// Takes the next frame out, in constant time; `None` if there is none.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Taken> {
+        let num_frames = self.frames.len();
+        if num_frames == 0 {
+            return None;
+        }
+        let chosen = match &mut self.order {
+            // The number of resident frames is at most MAX_POOL_FRAMES.
+            Order::Drawn(draws) => draws.below(num_frames as u32) as usize,
+            Order::Dataset => num_frames - 1,
+        };
+        let Entry {
+            slot: number,
+            frame,
+        } = self.frames.swap_remove(chosen);
+        let slot = &mut self.slots[number as usize];
+        slot.left -= 1;
+        let is_last = slot.left == 0;
+        if is_last {
+            self.vacant.push(number);
+        }
+        Some(Taken {
+            slot: *slot,
+            frame,
+            is_last,
+        })
+    }
+
+    /// The resident episodes, in no particular order.
+    pub(crate) fn residents(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| slot.left > 0)
+    }
+}
