@@ -95,8 +95,8 @@ impl Camera {
         )
     }
 
-    /// The `from_timestamp` of each of `segments`, in seconds.
-    pub(crate) fn from_timestamps_s(&self, segments: &[Segment], fps: Fps) -> Vec<f64> {
+    /// What the episode table says of where each of `segments` starts, in seconds.
+    pub(crate) fn start_times_s(&self, segments: &[Segment], fps: Fps) -> Vec<f64> {
         let mut sum = 0_f32;
         let from_s = |segment: &Segment| match self.from_timestamp {
             FromTimestamp::Exact => fps.seconds(segment.first_frame),

@@ -66,10 +66,7 @@ pub(crate) fn string_lists(rows: &[Vec<&str>]) -> ArrayRef {
     ragged_lists(texts, rows.iter().map(Vec::len))
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "test values are chosen to fit"
-)]
+#[expect(reason = "test values are chosen to fit")]
 fn array(dtype: Dtype, values: &[f64]) -> ArrayRef {
     macro_rules! cast {
         ($array:ident, $type:ty) => {

@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn files_hold_all_episodes_in_order() {
-        assert_eq!(Split::OneFile.files(5), [0..5]);
+        assert_eq!(Split::OneFile.files(5), vec![0..5; 1]);
         assert_eq!(Split::Every(2).files(5), [0..2, 2..4, 4..5]);
         assert_eq!(Split::Counts(vec![1, 3, 1]).files(5), [0..1, 1..4, 4..5]);
         assert!(Split::OneFile.files(0).is_empty());

@@ -188,7 +188,7 @@ fn episode_columns(spec: &Spec) -> Vec<(String, ArrayRef)> {
         let places = segments
             .iter()
             .map(|segment| chunk_and_file(segment.file, spec.chunks_size));
-        let from_s = camera.from_timestamps_s(&segments, spec.fps);
+        let from_s = camera.start_times_s(&segments, spec.fps);
         let to_s = |frames_to_end: usize| {
             from_s
                 .iter()

@@ -9,20 +9,24 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::PageType;
-use parquet::column::page::PageReader;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 use testkit::video::{self, Encoder};
 use testkit::{
-    Camera, Compression, Dataset, Declared, Dtype, Feature, Fps, FromTimestamp, PageVersion, RowGroups, Spec, Split,
-    Storage, TextType, ToTimestamp, code,
+    Camera, Compression, Dataset, Declared, Dtype, Feature, Fps, FromTimestamp, PageVersion,
+    RowGroups, Spec, Split, Storage, TextType, ToTimestamp, code,
 };
 
 /// All rows of a parquet file, and the rows of each row group.
 fn read(path: &Path) -> (RecordBatch, Vec<i64>) {
     let file = File::open(path).unwrap_or_else(|error| panic!("open {}: {error}", path.display()));
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let groups = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+    let groups = reader
+        .metadata()
+        .row_groups()
+        .iter()
+        .map(|group| group.num_rows())
+        .collect();
     let mut batches = reader.with_batch_size(1 << 20).build().unwrap();
     let batch = batches.next().unwrap().unwrap();
     assert!(batches.next().is_none());
@@ -30,19 +34,32 @@ fn read(path: &Path) -> (RecordBatch, Vec<i64>) {
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
-    batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name} in {:?}", batch.schema()))
+    batch
+        .column_by_name(name)
+        .unwrap_or_else(|| panic!("no column {name} in {:?}", batch.schema()))
 }
 
 fn integers(batch: &RecordBatch, name: &str) -> Vec<i64> {
-    column(batch, name).as_primitive::<Int64Type>().values().to_vec()
+    column(batch, name)
+        .as_primitive::<Int64Type>()
+        .values()
+        .to_vec()
 }
 
 fn floats(batch: &RecordBatch, name: &str) -> Vec<f64> {
-    column(batch, name).as_primitive::<Float64Type>().values().to_vec()
+    column(batch, name)
+        .as_primitive::<Float64Type>()
+        .values()
+        .to_vec()
 }
 
 fn episodes(dataset: &Dataset) -> RecordBatch {
-    read(&dataset.root().join("meta/episodes/chunk-000/file-000.parquet")).0
+    read(
+        &dataset
+            .root()
+            .join("meta/episodes/chunk-000/file-000.parquet"),
+    )
+    .0
 }
 
 fn info(dataset: &Dataset) -> Value {
@@ -56,11 +73,25 @@ fn the_default_is_laid_out_as_todays_writer_does_it() {
     let (data, groups) = read(&dataset.root().join("data/chunk-000/file-000.parquet"));
     assert_eq!(groups, [3, 5, 2]);
     assert_eq!(integers(&data, "index"), (0..10).collect::<Vec<_>>());
-    assert_eq!(integers(&data, "episode_index"), [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
-    assert_eq!(integers(&data, "frame_index"), [0, 1, 2, 0, 1, 2, 3, 4, 0, 1]);
-    assert_eq!(column(&data, "timestamp").as_primitive::<Float32Type>().value(7), 0.4);
+    assert_eq!(
+        integers(&data, "episode_index"),
+        [0, 0, 0, 1, 1, 1, 1, 1, 2, 2]
+    );
+    assert_eq!(
+        integers(&data, "frame_index"),
+        [0, 1, 2, 0, 1, 2, 3, 4, 0, 1]
+    );
+    assert_eq!(
+        column(&data, "timestamp")
+            .as_primitive::<Float32Type>()
+            .value(7),
+        0.4
+    );
     let state = column(&data, "observation.state").as_fixed_size_list();
-    assert_eq!(state.value(9).as_primitive::<Float32Type>().values()[..], [9.0, 9.0]);
+    assert_eq!(
+        state.value(9).as_primitive::<Float32Type>().values()[..],
+        [9.0, 9.0]
+    );
 
     let episodes = episodes(&dataset);
     assert_eq!(integers(&episodes, "length"), [3, 5, 2]);
@@ -71,9 +102,15 @@ fn the_default_is_laid_out_as_todays_writer_does_it() {
     assert_eq!(tasks.value(2).as_string::<i32>().value(0), "push the block");
 
     let info = info(&dataset);
-    assert_eq!((&info["fps"], &info["total_frames"]), (&Value::from(10), &Value::from(10)));
+    assert_eq!(
+        (&info["fps"], &info["total_frames"]),
+        (&Value::from(10), &Value::from(10))
+    );
     assert_eq!(info["video_path"], Value::Null);
-    assert_eq!(info["features"]["observation.state"]["shape"], Value::from(vec![2]));
+    assert_eq!(
+        info["features"]["observation.state"]["shape"],
+        Value::from(vec![2])
+    );
 }
 
 #[test]
@@ -82,8 +119,14 @@ fn features_stand_in_the_order_of_the_spec() {
     spec.cameras = vec![Camera::image("z"), Camera::image("a")];
     let dataset = spec.write();
     let text = std::fs::read_to_string(dataset.root().join("meta/info.json")).unwrap();
-    let at = |key: &str| text.find(&format!("\"{key}\": {{")).unwrap_or_else(|| panic!("no {key} in {text}"));
-    assert!(at("observation.state") < at("z") && at("z") < at("a") && at("a") < at("timestamp"), "{text}");
+    let at = |key: &str| {
+        text.find(&format!("\"{key}\": {{"))
+            .unwrap_or_else(|| panic!("no {key} in {text}"))
+    };
+    assert!(
+        at("observation.state") < at("z") && at("z") < at("a") && at("a") < at("timestamp"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -99,10 +142,17 @@ fn files_chunks_and_row_groups_are_as_asked() {
     let groups = ["rows/0/part_000", "rows/0/part_001", "rows/1/part_000"]
         .map(|path| read(&dataset.root().join(format!("{path}.parquet"))).1);
     assert_eq!(groups, [vec![3], vec![5, 5, 5, 3], vec![5, 4]]);
-    assert_eq!(dataset.data_file(2), dataset.root().join("rows/1/part_000.parquet"));
+    assert_eq!(
+        dataset.data_file(2),
+        dataset.root().join("rows/1/part_000.parquet")
+    );
 
     let first = episodes(&dataset);
-    let (second, _) = read(&dataset.root().join("meta/episodes/chunk-000/file-001.parquet"));
+    let (second, _) = read(
+        &dataset
+            .root()
+            .join("meta/episodes/chunk-000/file-001.parquet"),
+    );
     assert_eq!(integers(&first, "data/file_index"), [0, 1, 1, 1]);
     assert_eq!(integers(&second, "data/chunk_index"), [1, 1]);
     assert_eq!(integers(&second, "data/file_index"), [0, 0]);
@@ -127,13 +177,26 @@ fn every_dtype_and_form_is_stored_as_asked() {
         (Dtype::String, DataType::Utf8),
     ];
     for (dtype, _) in &dtypes {
-        spec.features.push(Feature::new(dtype.name(), *dtype, &[1], |row, _| row.index as f64));
+        spec.features
+            .push(Feature::new(dtype.name(), *dtype, &[1], |row, _| {
+                row.index as f64
+            }));
     }
-    spec.features.push(Feature::new("matrix", Dtype::Float32, &[2, 3], |row, k| (row.index * 10 + k) as f64));
+    spec.features
+        .push(Feature::new("matrix", Dtype::Float32, &[2, 3], |row, k| {
+            (row.index * 10 + k) as f64
+        }));
     let list_of_one = Feature::new("one", Dtype::Int64, &[1], |row, _| row.index as f64);
-    spec.features.push(Feature { storage: Storage::List, ..list_of_one });
+    spec.features.push(Feature {
+        storage: Storage::List,
+        ..list_of_one
+    });
     let ragged = Feature::new("ragged", Dtype::Float64, &[2], |_, k| k as f64);
-    spec.features.push(Feature { storage: Storage::Ragged(|row| row.index), declared: Declared::Not, ..ragged });
+    spec.features.push(Feature {
+        storage: Storage::Ragged(|row| row.index),
+        declared: Declared::Not,
+        ..ragged
+    });
     spec.feature_mut("action").declared = Declared::As(Dtype::Float64, vec![17]);
     spec.feature_mut("index").dtype = Dtype::Float64;
     let dataset = spec.write();
@@ -144,10 +207,29 @@ fn every_dtype_and_form_is_stored_as_asked() {
     }
     assert_eq!(column(&data, "string").as_string::<i32>().value(3), "3");
     let matrix = column(&data, "matrix").as_list::<i32>().value(1);
-    assert_eq!(matrix.as_list::<i32>().value(1).as_primitive::<Float32Type>().values()[..], [13.0, 14.0, 15.0]);
-    assert_eq!(column(&data, "one").as_list::<i32>().value(2).as_primitive::<Int64Type>().values()[..], [2]);
+    assert_eq!(
+        matrix
+            .as_list::<i32>()
+            .value(1)
+            .as_primitive::<Float32Type>()
+            .values()[..],
+        [13.0, 14.0, 15.0]
+    );
+    assert_eq!(
+        column(&data, "one")
+            .as_list::<i32>()
+            .value(2)
+            .as_primitive::<Int64Type>()
+            .values()[..],
+        [2]
+    );
     let ragged = column(&data, "ragged").as_list::<i32>();
-    assert_eq!((0..4).map(|row| ragged.value(row).len()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(
+        (0..4)
+            .map(|row| ragged.value(row).len())
+            .collect::<Vec<_>>(),
+        [0, 1, 2, 3]
+    );
     assert_eq!(floats(&data, "index"), [0.0, 1.0, 2.0, 3.0]);
 
     let features = &info(&dataset)["features"];
@@ -159,8 +241,16 @@ fn every_dtype_and_form_is_stored_as_asked() {
 
 #[test]
 fn parquet_is_written_as_asked() {
-    for compression in [Compression::None, Compression::Snappy, Compression::Gzip, Compression::Zstd] {
-        for (pages, page_type) in [(PageVersion::V1, PageType::DATA_PAGE), (PageVersion::V2, PageType::DATA_PAGE_V2)] {
+    for compression in [
+        Compression::None,
+        Compression::Snappy,
+        Compression::Gzip,
+        Compression::Zstd,
+    ] {
+        for (pages, page_type) in [
+            (PageVersion::V1, PageType::DATA_PAGE),
+            (PageVersion::V2, PageType::DATA_PAGE_V2),
+        ] {
             let mut spec = Spec::new(10, &[40]);
             spec.parquet.compression = compression;
             spec.parquet.pages = pages;
@@ -168,13 +258,29 @@ fn parquet_is_written_as_asked() {
             let dataset = spec.write();
             assert_eq!(integers(&read(&dataset.data_file(0)).0, "index").len(), 40);
 
-            let reader = SerializedFileReader::new(File::open(dataset.data_file(0)).unwrap()).unwrap();
-            let column = reader.metadata().row_group(0).columns().iter().position(|c| c.column_path().string() == "index");
+            let reader =
+                SerializedFileReader::new(File::open(dataset.data_file(0)).unwrap()).unwrap();
+            let column = reader
+                .metadata()
+                .row_group(0)
+                .columns()
+                .iter()
+                .position(|c| c.column_path().string() == "index");
             let column = column.unwrap();
-            let codec = format!("{:?}", reader.metadata().row_group(0).column(column).compression()).to_lowercase();
-            let wanted = format!("{compression:?}").to_lowercase().replace("none", "uncompressed");
+            let codec = format!(
+                "{:?}",
+                reader.metadata().row_group(0).column(column).compression()
+            )
+            .to_lowercase();
+            let wanted = format!("{compression:?}")
+                .to_lowercase()
+                .replace("none", "uncompressed");
             assert!(codec.starts_with(&wanted), "{codec} is not {wanted}");
-            let mut page_reader = reader.get_row_group(0).unwrap().get_column_page_reader(column).unwrap();
+            let mut page_reader = reader
+                .get_row_group(0)
+                .unwrap()
+                .get_column_page_reader(column)
+                .unwrap();
             let mut data_pages = 0;
             while let Some(page) = page_reader.get_next_page().unwrap() {
                 if page.page_type() != PageType::DICTIONARY_PAGE {
@@ -191,7 +297,9 @@ fn parquet_is_written_as_asked() {
 fn tasks_are_written_in_any_order_and_type() {
     for text in [TextType::Utf8, TextType::LargeUtf8, TextType::Dictionary] {
         let mut spec = Spec::new(10, &[2, 3]);
-        spec.tasks.rows = [(7, "c"), (0, "a"), (3, "b")].map(|(index, text)| (index, text.to_owned())).to_vec();
+        spec.tasks.rows = [(7, "c"), (0, "a"), (3, "b")]
+            .map(|(index, text)| (index, text.to_owned()))
+            .to_vec();
         spec.tasks.column = "__index_level_0__".to_owned();
         spec.tasks.text = text;
         spec.tasks.of = |episode, frame| if episode == 0 { 7 } else { [0, 3, 99][frame] };
@@ -202,13 +310,23 @@ fn tasks_are_written_in_any_order_and_type() {
         let first = match text {
             TextType::Utf8 => texts.as_string::<i32>().value(0),
             TextType::LargeUtf8 => texts.as_string::<i64>().value(0),
-            TextType::Dictionary => texts.as_any_dictionary().values().as_string::<i32>().value(0),
+            TextType::Dictionary => texts
+                .as_any_dictionary()
+                .values()
+                .as_string::<i32>()
+                .value(0),
         };
         assert_eq!(first, "c");
-        assert_eq!(integers(&read(&dataset.data_file(0)).0, "task_index"), [7, 7, 0, 3, 99]);
+        assert_eq!(
+            integers(&read(&dataset.data_file(0)).0, "task_index"),
+            [7, 7, 0, 3, 99]
+        );
         let lists = episodes(&dataset);
         let lists = column(&lists, "tasks").as_list::<i32>();
-        assert_eq!(lists.value(1).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a"), Some("b")]);
+        assert_eq!(
+            lists.value(1).as_string::<i32>().iter().collect::<Vec<_>>(),
+            [Some("a"), Some("b")]
+        );
     }
 }
 
@@ -225,9 +343,18 @@ fn info_and_column_names_can_be_changed() {
 /// One data file; camera `a` in three videos, `b` in two, split elsewhere.
 fn two_cameras() -> Spec {
     let mut spec = Spec::new(10, &[4, 6, 3, 5]);
-    let a = Camera { files: Split::Counts(vec![1, 2, 1]), ..Camera::video("a") };
+    let a = Camera {
+        files: Split::Counts(vec![1, 2, 1]),
+        ..Camera::video("a")
+    };
     let encoder = Encoder::new("libx264", 4, &["-crf", "12", "-bf", "0"]);
-    let b = Camera { files: Split::Every(2), height: 48, width: 80, encoder, ..Camera::video("b") };
+    let b = Camera {
+        files: Split::Every(2),
+        height: 48,
+        width: 80,
+        encoder,
+        ..Camera::video("b")
+    };
     spec.cameras = vec![a, b];
     spec
 }
@@ -238,25 +365,44 @@ fn every_camera_has_its_own_files_and_offsets() {
     let episodes = episodes(&dataset);
     assert_eq!(integers(&episodes, "videos/a/file_index"), [0, 1, 1, 2]);
     assert_eq!(integers(&episodes, "videos/b/file_index"), [0, 0, 1, 1]);
-    assert_eq!(floats(&episodes, "videos/a/from_timestamp"), [0.0, 0.0, 0.6, 0.0]);
-    assert_eq!(floats(&episodes, "videos/b/from_timestamp"), [0.0, 0.4, 0.0, 0.3]);
+    assert_eq!(
+        floats(&episodes, "videos/a/from_timestamp"),
+        [0.0, 0.0, 0.6, 0.0]
+    );
+    assert_eq!(
+        floats(&episodes, "videos/b/from_timestamp"),
+        [0.0, 0.4, 0.0, 0.3]
+    );
     assert_eq!(floats(&episodes, "videos/b/to_timestamp")[0], 0.4);
 
     for (position, camera) in dataset.spec().cameras.iter().enumerate() {
         let segments = dataset.spec().segments(position);
-        for (file, count) in [[4, 9, 5].as_slice(), &[10, 8]][position].iter().enumerate() {
-            let pictures = video::decode(&dataset.video_file(&camera.key, file), camera.height, camera.width);
+        for (file, count) in [[4, 9, 5].as_slice(), &[10, 8]][position]
+            .iter()
+            .enumerate()
+        {
+            let pictures = video::decode(
+                &dataset.video_file(&camera.key, file),
+                camera.height,
+                camera.width,
+            );
             assert_eq!(pictures.len(), *count, "{} {file}", camera.key);
             for segment in segments.iter().filter(|segment| segment.file == file) {
                 for frame in 0..segment.length {
                     let picture = &pictures[segment.first_frame + frame];
                     let code = code::read(&picture.pixels, picture.height, picture.width);
-                    assert_eq!((code.episode, code.frame, code.camera), (segment.episode_index, frame, position));
+                    assert_eq!(
+                        (code.episode, code.frame, code.camera),
+                        (segment.episode_index, frame, position)
+                    );
                 }
             }
         }
     }
-    assert_eq!(info(&dataset)["features"]["b"]["info"]["video.codec"], "h264");
+    assert_eq!(
+        info(&dataset)["features"]["b"]["info"]["video.codec"],
+        "h264"
+    );
 }
 
 #[test]
@@ -265,7 +411,8 @@ fn timestamps_can_be_wrong_in_known_ways() {
     spec.fps = Fps::from((30_000, 1001));
     spec.cameras[0].from_timestamp = FromTimestamp::Float32Sum;
     spec.cameras[0].to_timestamp = ToTimestamp::Missing;
-    spec.cameras[1].from_timestamp = FromTimestamp::Shifted(|segment| if segment.file == 1 { 5.0 } else { 0.0 });
+    spec.cameras[1].from_timestamp =
+        FromTimestamp::Shifted(|segment| if segment.file == 1 { 5.0 } else { 0.0 });
     spec.cameras[1].to_timestamp = ToTimestamp::LastFrame;
     let dataset = spec.write();
     let episodes = episodes(&dataset);
@@ -275,7 +422,10 @@ fn timestamps_can_be_wrong_in_known_ways() {
     assert_eq!(episodes.column_by_name("videos/a/to_timestamp"), None);
     let shifted = floats(&episodes, "videos/b/from_timestamp");
     assert_eq!((shifted[0], shifted[2]), (0.0, 5.0));
-    assert_eq!(floats(&episodes, "videos/b/to_timestamp")[0], 3.0 * 1001.0 / 30_000.0);
+    assert_eq!(
+        floats(&episodes, "videos/b/to_timestamp")[0],
+        3.0 * 1001.0 / 30_000.0
+    );
 }
 
 #[test]
@@ -285,7 +435,11 @@ fn pictures_can_lie_in_the_data_files() {
     let dataset = spec.write();
     let (data, _) = read(&dataset.data_file(0));
     let image = column(&data, "observation.image").as_struct();
-    let png = image.column_by_name("bytes").unwrap().as_binary::<i32>().value(7);
+    let png = image
+        .column_by_name("bytes")
+        .unwrap()
+        .as_binary::<i32>()
+        .value(7);
     let path = dataset.root().join("seventh.png");
     std::fs::write(&path, png).unwrap();
     let picture = testkit::read_png(&path);
@@ -298,5 +452,8 @@ fn the_same_spec_gives_the_same_bytes() {
     let [one, other] = [two_cameras().write(), two_cameras().write()];
     let bytes = |path: std::path::PathBuf| std::fs::read(path).unwrap();
     assert_eq!(bytes(one.data_file(0)), bytes(other.data_file(0)));
-    assert_eq!(bytes(one.video_file("a", 1)), bytes(other.video_file("a", 1)));
+    assert_eq!(
+        bytes(one.video_file("a", 1)),
+        bytes(other.video_file("a", 1))
+    );
 }
