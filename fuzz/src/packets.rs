@@ -1,2 +1,37 @@
 //! Hostile videos for `decode`.
-pub fn packets(_bytes: &[u8]) {}
+
+use std::io::Cursor;
+
+use decode::{Kind, Layout, Pixels, Video, VideoOptions};
+
+/// Larger pictures take longer and go through the same code.
+const MAX_PIXELS: u64 = 1 << 20;
+
+/// `bytes` as a video file: opens it, and decodes its last, first and middle frames, in this order, so that it seeks.
+pub fn packets(bytes: &[u8]) {
+    let mut options = VideoOptions::default();
+    options.max_pixels = MAX_PIXELS;
+    let media = Box::new(Cursor::new(bytes.to_vec()));
+    let Ok(mut video) = Video::open(media, "fuzzed.mp4", "camera", &options) else { return };
+
+    let info = video.info();
+    assert!((info.width as u64).saturating_mul(info.height as u64) <= MAX_PIXELS);
+    let times_s = [info.end_s, info.start_s, (info.start_s + info.end_s) / 2.0];
+    let frame_len = info.height * info.width * info.kind.channels();
+    let kind = info.kind;
+
+    // Damaged frames are errors, and the next one may be whole: each is asked for by itself.
+    let tolerance_s = video.frame_interval_s();
+    for time_s in times_s {
+        match kind {
+            Kind::Color => {
+                let mut frame = vec![0_u8; frame_len];
+                let _ = video.decode(&[time_s], tolerance_s, Layout::Chw, Pixels::U8(&mut frame));
+            }
+            Kind::Depth => {
+                let mut frame = vec![0_u16; frame_len];
+                let _ = video.decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U16(&mut frame));
+            }
+        }
+    }
+}
