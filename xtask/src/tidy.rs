@@ -3,7 +3,7 @@
 //! - Members depend on each other only along the arrows that ARCHITECTURE.md draws.
 //! - Each member has a README.md, takes the workspace's lints, and names no version of its own.
 //! - Each Rust file opens with a `//!` line, or with its README.
-//! - Unsafe code stands in the `ffi.rs` files of crates/decode and nowhere else; every other crate forbids it.
+//! - Unsafe code stands in modules `ffi` of crates/decode and nowhere else; every other crate forbids it.
 //! - No file names a folder of somebody's machine.
 
 use std::fs;
@@ -298,19 +298,27 @@ fn file_faults(path: &Path, text: &str) -> Vec<String> {
         ["{", "fn ", "impl", "extern", "trait"].map(|next| ["unsafe", next].join(" "));
     let machine_folders = ["work", "home", "root", "Users"].map(|folder| format!("/{folder}/"));
     let may_be_unsafe = path.starts_with(Path::new("crates").join(CRATE_WITH_UNSAFE).join("src"))
-        && path.ends_with("ffi.rs");
-    for (number, line) in text.lines().enumerate() {
-        let place = format!("{}:{}", path.display(), number + 1);
+        && path.iter().any(|part| part == "ffi" || part == "ffi.rs");
+
+    let is_unsafe = |line: &str| {
         let code = line.split("//").next().unwrap_or_default();
-        if is_rust && !may_be_unsafe && unsafe_forms.iter().any(|form| code.contains(form)) {
-            faults.push(format!(
-                "{place}: unsafe code belongs in an ffi.rs of crates/{CRATE_WITH_UNSAFE}"
-            ));
-        }
+        unsafe_forms.iter().any(|form| code.contains(form))
+    };
+    if is_rust
+        && !may_be_unsafe
+        && let Some(number) = text.lines().position(is_unsafe)
+    {
+        let place = format!("{}:{}", path.display(), number + 1);
+        faults.push(format!(
+            "{place}: unsafe code belongs in a module `ffi` of crates/{CRATE_WITH_UNSAFE}"
+        ));
+    }
+    for (number, line) in text.lines().enumerate() {
         if let Some(folder) = machine_folders
             .iter()
             .find(|folder| names_folder(line, folder))
         {
+            let place = format!("{}:{}", path.display(), number + 1);
             faults.push(format!("{place}: {folder} is a folder of one machine"));
         }
     }
@@ -431,6 +439,7 @@ mod tests {
         .concat();
         let faults = |path: &str| file_faults(Path::new(path), &code).len();
         assert_eq!(faults("crates/decode/src/cpu/ffi.rs"), 0);
+        assert_eq!(faults("crates/decode/src/cpu/ffi/frame.rs"), 0);
         assert_eq!(faults("crates/decode/src/cpu/mod.rs"), 1);
         assert_eq!(faults("crates/window/src/ffi.rs"), 1);
     }
