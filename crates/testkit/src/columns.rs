@@ -66,7 +66,6 @@ pub(crate) fn string_lists(rows: &[Vec<&str>]) -> ArrayRef {
     ragged_lists(texts, rows.iter().map(Vec::len))
 }
 
-#[expect(reason = "test values are chosen to fit")]
 fn array(dtype: Dtype, values: &[f64]) -> ArrayRef {
     macro_rules! cast {
         ($array:ident, $type:ty) => {

@@ -18,7 +18,7 @@ pub struct ParquetOptions {
     pub compression: Compression,
     /// The form of data pages; default v1, as pyarrow writes.
     pub pages: PageVersion,
-    /// The most rows in a data page; default as many as fit.
+    /// The most rows in a data page (of lists, a few more are possible); default as many as fit.
     pub rows_per_page: Option<usize>,
     /// Whether repeated values are stored once, in a dictionary page; default true.
     pub dictionary: bool,
@@ -135,7 +135,7 @@ fn properties(options: ParquetOptions) -> WriterProperties {
         // Row groups are ours to end.
         .set_max_row_group_row_count(None);
     if let Some(rows) = options.rows_per_page {
-        // Limits are looked at between batches of values.
+        // Limits are looked at between batches of values, of which a list has several.
         properties = properties
             .set_data_page_row_count_limit(rows)
             .set_write_batch_size(rows);

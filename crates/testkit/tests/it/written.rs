@@ -14,7 +14,7 @@ use serde_json::Value;
 use testkit::video::{self, Encoder};
 use testkit::{
     Camera, Compression, Dataset, Declared, Dtype, Feature, Fps, FromTimestamp, PageVersion,
-    RowGroups, Spec, Split, Storage, TextType, ToTimestamp, code,
+    ParquetOptions, RowGroups, Spec, Split, Storage, TextType, ToTimestamp, code,
 };
 
 /// All rows of a parquet file, and the rows of each row group.
@@ -115,9 +115,12 @@ fn the_default_is_laid_out_as_todays_writer_does_it() {
 
 #[test]
 fn features_stand_in_the_order_of_the_spec() {
-    let mut spec = Spec::default();
-    spec.cameras = vec![Camera::image("z"), Camera::image("a")];
-    let dataset = spec.write();
+    let cameras = vec![Camera::image("z"), Camera::image("a")];
+    let dataset = Spec {
+        cameras,
+        ..Spec::default()
+    }
+    .write();
     let text = std::fs::read_to_string(dataset.root().join("meta/info.json")).unwrap();
     let at = |key: &str| {
         text.find(&format!("\"{key}\": {{"))
@@ -239,56 +242,64 @@ fn every_dtype_and_form_is_stored_as_asked() {
     assert_eq!(features.get("ragged"), None);
 }
 
+/// How the first row group of a file stores a column: the codec, and the types of its data pages.
+fn pages(path: &Path, name: &str) -> (String, Vec<PageType>) {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let columns = reader.metadata().row_group(0).columns();
+    let at = columns
+        .iter()
+        .position(|column| column.column_path().string() == name)
+        .unwrap();
+    let codec = format!("{:?}", columns[at].compression()).to_lowercase();
+    let pages = reader
+        .get_row_group(0)
+        .unwrap()
+        .get_column_page_reader(at)
+        .unwrap();
+    let types = pages.map(|page| page.unwrap().page_type());
+    (
+        codec,
+        types
+            .filter(|&page| page != PageType::DICTIONARY_PAGE)
+            .collect(),
+    )
+}
+
 #[test]
 fn parquet_is_written_as_asked() {
-    for compression in [
-        Compression::None,
-        Compression::Snappy,
-        Compression::Gzip,
-        Compression::Zstd,
-    ] {
-        for (pages, page_type) in [
-            (PageVersion::V1, PageType::DATA_PAGE),
-            (PageVersion::V2, PageType::DATA_PAGE_V2),
-        ] {
-            let mut spec = Spec::new(10, &[40]);
-            spec.parquet.compression = compression;
-            spec.parquet.pages = pages;
-            spec.parquet.rows_per_page = Some(10);
-            let dataset = spec.write();
-            assert_eq!(integers(&read(&dataset.data_file(0)).0, "index").len(), 40);
-
-            let reader =
-                SerializedFileReader::new(File::open(dataset.data_file(0)).unwrap()).unwrap();
-            let column = reader
-                .metadata()
-                .row_group(0)
-                .columns()
-                .iter()
-                .position(|c| c.column_path().string() == "index");
-            let column = column.unwrap();
-            let codec = format!(
-                "{:?}",
-                reader.metadata().row_group(0).column(column).compression()
-            )
-            .to_lowercase();
-            let wanted = format!("{compression:?}")
-                .to_lowercase()
-                .replace("none", "uncompressed");
-            assert!(codec.starts_with(&wanted), "{codec} is not {wanted}");
-            let mut page_reader = reader
-                .get_row_group(0)
-                .unwrap()
-                .get_column_page_reader(column)
-                .unwrap();
-            let mut data_pages = 0;
-            while let Some(page) = page_reader.get_next_page().unwrap() {
-                if page.page_type() != PageType::DICTIONARY_PAGE {
-                    assert_eq!(page.page_type(), page_type);
-                    data_pages += 1;
+    let compressions = [
+        (Compression::None, "uncompressed"),
+        (Compression::Snappy, "snappy"),
+        (Compression::Gzip, "gzip"),
+        (Compression::Zstd, "zstd"),
+    ];
+    let versions = [
+        (PageVersion::V1, PageType::DATA_PAGE),
+        (PageVersion::V2, PageType::DATA_PAGE_V2),
+    ];
+    for (compression, name) in compressions {
+        for (pages_version, page_type) in versions {
+            for rows_per_page in [None, Some(10)] {
+                let mut spec = Spec::new(10, &[40]);
+                spec.parquet = ParquetOptions {
+                    compression,
+                    pages: pages_version,
+                    rows_per_page,
+                    ..ParquetOptions::default()
+                };
+                let dataset = spec.write();
+                let path = dataset.data_file(0);
+                assert_eq!(integers(&read(&path).0, "index").len(), 40);
+                for column in ["index", "observation.state.list.element"] {
+                    let (codec, types) = pages(&path, column);
+                    assert!(codec.starts_with(name), "{codec} is not {name}");
+                    assert_eq!(
+                        types,
+                        vec![page_type; if rows_per_page.is_some() { 4 } else { 1 }],
+                        "{column}"
+                    );
                 }
             }
-            assert_eq!(data_pages, 4);
         }
     }
 }
@@ -332,9 +343,12 @@ fn tasks_are_written_in_any_order_and_type() {
 
 #[test]
 fn info_and_column_names_can_be_changed() {
-    let mut spec = Spec::default();
-    spec.episode_column = |name| name.replace("data/", "data_");
-    let dataset = spec.write();
+    let episode_column = |name: &str| name.replace("data/", "data_");
+    let dataset = Spec {
+        episode_column,
+        ..Spec::default()
+    }
+    .write();
     assert_eq!(integers(&episodes(&dataset), "data_chunk_index"), [0, 0, 0]);
     dataset.edit_info(|info| info["total_frames"] = 11.into());
     assert_eq!(info(&dataset)["total_frames"], 11);
@@ -430,9 +444,12 @@ fn timestamps_can_be_wrong_in_known_ways() {
 
 #[test]
 fn pictures_can_lie_in_the_data_files() {
-    let mut spec = Spec::default();
-    spec.cameras = vec![Camera::image("observation.image")];
-    let dataset = spec.write();
+    let cameras = vec![Camera::image("observation.image")];
+    let dataset = Spec {
+        cameras,
+        ..Spec::default()
+    }
+    .write();
     let (data, _) = read(&dataset.data_file(0));
     let image = column(&data, "observation.image").as_struct();
     let png = image
