@@ -1,4 +1,131 @@
 //! Hostile files for `dataset`.
-pub fn info(_bytes: &[u8]) {}
-pub fn tables(_bytes: &[u8]) {}
-pub fn rows(_bytes: &[u8]) {}
+
+use std::collections::BTreeMap;
+use std::io::{self, Cursor};
+
+use dataset::{DataFile, Metadata, ReadSeek, Reader, Storage};
+
+/// The files of a bundled dataset that the tables are about; its videos are only named.
+struct Fixture {
+    info: &'static [u8],
+    episodes: &'static [u8],
+    tasks: &'static [u8],
+    rows: &'static [u8],
+    videos: &'static [&'static str],
+}
+
+macro_rules! fixture {
+    ($name:literal, $videos:expr) => {
+        Fixture {
+            info: include_bytes!(concat!("../../fixtures/", $name, "/dataset/meta/info.json")),
+            episodes: include_bytes!(concat!(
+                "../../fixtures/",
+                $name,
+                "/dataset/meta/episodes/chunk-000/file-000.parquet"
+            )),
+            tasks: include_bytes!(concat!("../../fixtures/", $name, "/dataset/meta/tasks.parquet")),
+            rows: include_bytes!(concat!("../../fixtures/", $name, "/dataset/data/chunk-000/file-000.parquet")),
+            videos: $videos,
+        }
+    };
+}
+
+/// Every type of column stands in one of them. `cargo xtask fuzz` writes seeds by their position here.
+const FIXTURES: [Fixture; 3] = [
+    fixture!("no_camera", &[]),
+    fixture!("image_only", &[]),
+    fixture!("pusht_like", &["videos/observation.image/chunk-000/file-000.mp4"]),
+];
+
+const INFO: &str = "meta/info.json";
+const EPISODES: &str = "meta/episodes/chunk-000/file-000.parquet";
+const TASKS: &str = "meta/tasks.parquet";
+const ROWS: &str = "data/chunk-000/file-000.parquet";
+
+/// `bytes` as `meta/info.json`.
+pub fn info(bytes: &[u8]) {
+    let mut files = Memory::of(&FIXTURES[0]);
+    files.put(INFO, bytes);
+    read_metadata(&files, Reader::Parquet);
+}
+
+/// `bytes` as the episode table and the task table: the first's length in four bytes, little-endian, then both.
+pub fn tables(bytes: &[u8]) {
+    let Some((length, tables)) = bytes.split_first_chunk() else { return };
+    let length = u32::from_le_bytes(*length) as usize;
+    let (episodes, tasks) = tables.split_at(length.min(tables.len()));
+    let mut files = Memory::of(&FIXTURES[0]);
+    files.put(EPISODES, episodes);
+    files.put(TASKS, tasks);
+    for reader in [Reader::Parquet, Reader::Arrow2] {
+        read_metadata(&files, reader);
+    }
+}
+
+/// `bytes` as a data file: one byte that picks the fixture whose metadata describe it, then the file.
+///
+/// The two readers need not agree on a damaged file: pages without checksums may come out wrong from either.
+pub fn rows(bytes: &[u8]) {
+    let Some((pick, file)) = bytes.split_first() else { return };
+    let fixture = &FIXTURES[usize::from(*pick) % FIXTURES.len()];
+    for reader in [Reader::Parquet, Reader::Arrow2] {
+        let metadata = Metadata::read_with(&Memory::of(fixture), reader).expect("the fixture's metadata are whole");
+        let reader = Box::new(Cursor::new(file.to_vec()));
+        let Ok(mut data_file) = DataFile::open(reader, ROWS, &metadata) else { continue };
+        for episode in metadata.episodes() {
+            let Ok(rows) = data_file.read_episode(episode) else { continue };
+            assert_eq!(rows.len(), episode.length);
+            for column in rows.columns() {
+                let per_row: usize = column.shape().iter().product();
+                assert_eq!(column.values().len(), rows.len() * per_row, "{}", column.name());
+            }
+        }
+    }
+}
+
+/// Metadata that are read at all keep their promises.
+fn read_metadata(files: &Memory, reader: Reader) {
+    let Ok(metadata) = Metadata::read_with(files, reader) else { return };
+    for episode in metadata.episodes() {
+        assert_eq!(
+            metadata.episode(episode.episode_index).map(|found| found.episode_index),
+            Some(episode.episode_index)
+        );
+        assert!(episode.data_file < metadata.data_files().len());
+        assert!(episode.length > 0);
+        assert_eq!(metadata.locate(episode.from_index), Some((episode.episode_index, 0)));
+    }
+}
+
+/// A dataset in memory.
+struct Memory(BTreeMap<String, Vec<u8>>);
+
+impl Memory {
+    fn of(fixture: &Fixture) -> Memory {
+        let mut files = Memory(BTreeMap::new());
+        files.put(INFO, fixture.info);
+        files.put(EPISODES, fixture.episodes);
+        files.put(TASKS, fixture.tasks);
+        files.put(ROWS, fixture.rows);
+        for video in fixture.videos {
+            files.put(video, b"");
+        }
+        files
+    }
+
+    fn put(&mut self, path: &str, bytes: &[u8]) {
+        self.0.insert(path.to_owned(), bytes.to_vec());
+    }
+}
+
+impl Storage for Memory {
+    fn open(&self, path: &str) -> io::Result<Box<dyn ReadSeek>> {
+        let bytes = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(Cursor::new(bytes.clone())))
+    }
+
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        let within = |path: &&String| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+        Ok(self.0.keys().filter(within).cloned().collect())
+    }
+}

@@ -2,7 +2,6 @@
 //!
 //! The folder has cargo-fuzz's layout, but one cargo command with its flags does the same without installing it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -108,68 +107,73 @@ fn build() -> Result<PathBuf> {
     Ok(target_dir.join(host).join("release"))
 }
 
+/// The fixtures that seed every target.
+const FIXTURES: [&str; 6] = [
+    "aloha_like",
+    "h264_gop30",
+    "hevc_small",
+    "image_only",
+    "no_camera",
+    "pusht_like",
+];
+
+/// The fixtures whose metadata `dataset_rows` knows, by their position in `fuzz/src/tables.rs`.
+const FIXTURES_OF_ROWS: [&str; 3] = ["no_camera", "image_only", "pusht_like"];
+
 /// Fills a target's corpus from the fixtures, in the form that fuzz/README.md gives for it.
 fn write_seeds(target: &str, corpus: &Path) -> Result {
     create(corpus)?;
-    let mut seeds: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for (position, fixture) in FIXTURES.iter().enumerate() {
-        let folder = Path::new("fixtures").join(fixture);
-        let dataset = folder.join("dataset");
-        match target {
-            "dataset_info" => {
-                seeds.insert(
-                    (*fixture).to_owned(),
-                    read(&dataset.join("meta/info.json"))?,
-                );
+    for fixture in FIXTURES {
+        for (name, bytes) in seeds(target, fixture)? {
+            if bytes.len() <= MAX_SEED_BYTES {
+                let path = corpus.join(name);
+                fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
             }
-            "dataset_tables" => {
-                let episodes = read(&dataset.join("meta/episodes/chunk-000/file-000.parquet"))?;
-                let tasks = read(&dataset.join("meta/tasks.parquet"))?;
-                let length = u32::try_from(episodes.len()).map_err(|error| error.to_string())?;
-                seeds.insert(
-                    (*fixture).to_owned(),
-                    [&length.to_le_bytes()[..], &episodes, &tasks].concat(),
-                );
-            }
-            "dataset_rows" => {
-                let pick = u8::try_from(position).map_err(|error| error.to_string())?;
-                let file = read(&dataset.join("data/chunk-000/file-000.parquet"))?;
-                seeds.insert((*fixture).to_owned(), [&[pick][..], &file].concat());
-            }
-            "packets" => {
-                for path in files_under(&dataset)?
-                    .iter()
-                    .filter(|path| path.extension().is_some_and(|e| e == "mp4"))
-                {
-                    seeds.insert(path.to_string_lossy().replace(['/', '.'], "_"), read(path)?);
-                }
-            }
-            "delta_timestamps" => seeds.extend(deltas_of(&folder.join("truth.json"), fixture)?),
-            _ => {}
         }
-    }
-    for (name, bytes) in seeds
-        .into_iter()
-        .filter(|(_, bytes)| bytes.len() <= MAX_SEED_BYTES)
-    {
-        let path = corpus.join(name);
-        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
 }
 
-/// The fixtures by their position in `fuzz/src/tables.rs`.
-const FIXTURES: [&str; 6] = [
-    "no_camera",
-    "image_only",
-    "hevc_small",
-    "pusht_like",
-    "h264_gop30",
-    "aloha_like",
-];
+/// A target's seeds from one fixture, with their file names.
+fn seeds(target: &str, fixture: &str) -> Result<Vec<(String, Vec<u8>)>> {
+    let folder = Path::new("fixtures").join(fixture);
+    let dataset = folder.join("dataset");
+    let one = |bytes: Vec<u8>| vec![(fixture.to_owned(), bytes)];
+    match target {
+        "dataset_info" => Ok(one(read(&dataset.join("meta/info.json"))?)),
+        "dataset_tables" => {
+            let episodes = read(&dataset.join("meta/episodes/chunk-000/file-000.parquet"))?;
+            let tasks = read(&dataset.join("meta/tasks.parquet"))?;
+            let length = u32::try_from(episodes.len()).map_err(|error| error.to_string())?;
+            Ok(one([&length.to_le_bytes()[..], &episodes, &tasks].concat()))
+        }
+        "dataset_rows" => {
+            let Some(pick) = (0..)
+                .zip(FIXTURES_OF_ROWS)
+                .find(|(_, name)| *name == fixture)
+            else {
+                return Ok(Vec::new());
+            };
+            let rows = read(&dataset.join("data/chunk-000/file-000.parquet"))?;
+            Ok(one([&[pick.0][..], &rows].concat()))
+        }
+        "packets" => {
+            let videos = files_under(&dataset)?
+                .into_iter()
+                .filter(|path| path.extension().is_some_and(|e| e == "mp4"));
+            videos
+                .map(|path| Ok((path.to_string_lossy().replace('/', "-"), read(&path)?)))
+                .collect()
+        }
+        "delta_timestamps" => windows(&folder.join("truth.json"), fixture),
+        _ => Err(format!(
+            "fuzz target `{target}` has no seeds yet: add them to xtask/src/fuzz.rs"
+        )),
+    }
+}
 
-/// A fixture's delta_timestamps, one seed a key.
-fn deltas_of(truth: &Path, fixture: &str) -> Result<Vec<(String, Vec<u8>)>> {
+/// The windows of a fixture's truth, one seed for each key.
+fn windows(truth: &Path, fixture: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let truth_json: Value = serde_json::from_slice(&read(truth)?)
         .map_err(|error| format!("{}: {error}", truth.display()))?;
     let fps = truth_json["fps"]
