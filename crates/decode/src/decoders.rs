@@ -1,10 +1,44 @@
 //! Open decoders, kept while they are likely to be used again.
 
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use moka::notification::RemovalCause;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+
 use crate::video::Video;
 
-/// A bounded set of open videos, least recently used first out.
-#[derive(Debug)]
-pub struct DecoderCache {}
+/// A bounded set of open videos; the least recently used is closed first. For use by any number of threads.
+///
+/// An open video holds a file, a decoder (a few frames of memory) and its packet index. A loader that shuffles within a pool
+/// of episodes comes back to the same files again and again: a capacity of `(pool + 1) * cameras` keeps what it needs, and
+/// more than 128 is rarely worth its open files.
+///
+/// - At most `capacity` videos are open, and one more per thread that is using one.
+/// - A video in use is never closed: one that is pushed out meanwhile closes when its use ends.
+/// - Two threads that ask for one video take turns; it is opened once.
+/// - A video whose opening or use panics is opened anew the next time. One whose use returns an error stays.
+pub struct DecoderCache {
+    slots: Cache<String, Arc<Slot>>,
+    counters: Arc<Counters>,
+}
+
+/// A place for one video, in the cache or just out of it.
+#[derive(Debug, Default)]
+struct Slot {
+    video: Mutex<Option<Video>>,
+    /// Set once the slot is out of the cache. Whoever then holds the lock closes the video.
+    evicted: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+}
 
 /// What a cache has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,19 +57,35 @@ impl CacheStats {
     #[must_use]
     pub fn hit_rate(&self) -> f64 {
         let uses = self.hits + self.misses;
-        if uses == 0 { 0.0 } else { self.hits as f64 / uses as f64 }
+        if uses == 0 {
+            0.0
+        } else {
+            self.hits as f64 / uses as f64
+        }
     }
 }
 
 impl DecoderCache {
-    /// A cache of at most `capacity` open videos.
+    /// A cache of at most `capacity` open videos. With 0, every use opens its video and closes it again.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        let _ = capacity;
-        todo!()
+        let counters = Arc::new(Counters::default());
+        let on_eviction = Arc::clone(&counters);
+        let slots = Cache::builder()
+            .max_capacity(capacity as u64)
+            // moka's default policy keeps what was used often, and would turn a new video away from a full cache.
+            .eviction_policy(EvictionPolicy::lru())
+            .eviction_listener(move |_key, slot: Arc<Slot>, cause| {
+                if cause == RemovalCause::Size {
+                    on_eviction.evictions.fetch_add(1, Ordering::Relaxed);
+                }
+                slot.evict();
+            })
+            .build();
+        Self { slots, counters }
     }
 
-    /// Runs `use_it` on the video named `key`, opening it first where it is not open yet.
+    /// Runs `use_it` on the video named `key`, after `open` where it is not open yet.
     ///
     /// # Errors
     ///
@@ -46,13 +96,83 @@ impl DecoderCache {
         open: impl FnOnce() -> Result<Video, E>,
         use_it: impl FnOnce(&mut Video) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _ = (key, open, use_it);
-        todo!()
+        let slot = self.slots.get_with_by_ref(key, Arc::default);
+        // moka evicts in batches, when it comes to it: files must not stay open for so long.
+        self.slots.run_pending_tasks();
+        let result = self.use_slot(key, &slot, open, use_it);
+        slot.close_if_evicted();
+        result
+    }
+
+    fn use_slot<T, E>(
+        &self,
+        key: &str,
+        slot: &Slot,
+        open: impl FnOnce() -> Result<Video, E>,
+        use_it: impl FnOnce(&mut Video) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut video = slot.lock();
+        match &mut *video {
+            Some(video) => {
+                self.counters.hits.fetch_add(1, Ordering::Relaxed);
+                use_it(video)
+            }
+            empty => {
+                self.counters.misses.fetch_add(1, Ordering::Relaxed);
+                // What does not open must not hold a place in the cache.
+                let opened = open().inspect_err(|_| self.slots.invalidate(key))?;
+                use_it(empty.insert(opened))
+            }
+        }
     }
 
     /// What the cache has done so far.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
-        todo!()
+        CacheStats {
+            hits: self.counters.hits.load(Ordering::Relaxed),
+            misses: self.counters.misses.load(Ordering::Relaxed),
+            evictions: self.counters.evictions.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl fmt::Debug for DecoderCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecoderCache")
+            .field("capacity", &self.slots.policy().max_capacity())
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+impl Slot {
+    /// The video; none if a use of it has panicked.
+    fn lock(&self) -> MutexGuard<'_, Option<Video>> {
+        self.video
+            .lock()
+            .unwrap_or_else(|poisoned: PoisonError<_>| {
+                self.video.clear_poison();
+                let mut video = poisoned.into_inner();
+                *video = None;
+                video
+            })
+    }
+
+    /// Closes the video now if it is idle, else when its use ends. moka frees what it evicts at some later time of its own.
+    fn evict(&self) {
+        // Before the attempt to lock: a user who still has the lock then sees the mark after giving it back.
+        self.evicted.store(true, Ordering::SeqCst);
+        self.close_if_evicted();
+    }
+
+    fn close_if_evicted(&self) {
+        if self.evicted.load(Ordering::SeqCst) {
+            match self.video.try_lock() {
+                Ok(mut video) => *video = None,
+                Err(TryLockError::Poisoned(poisoned)) => *poisoned.into_inner() = None,
+                Err(TryLockError::WouldBlock) => {}
+            }
+        }
     }
 }

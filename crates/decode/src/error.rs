@@ -39,8 +39,8 @@ pub enum Error {
 
     /// The file ends before the bytes that its own index names.
     #[error(
-        "{file}: camera `{camera}`: truncated: packet {packet} (frame at {pts_s:.4} s) lies at bytes {start_byte}..{end_byte}, but the file has \
-         {file_bytes} bytes; copy or download it again"
+        "{file}: camera `{camera}`: the file is cut short: packet {packet} starts at byte {start_byte} and is not complete when the file ends, at \
+         byte {file_bytes}; copy or download it again"
     )]
     Truncated {
         /// The video file.
@@ -49,12 +49,8 @@ pub enum Error {
         camera: String,
         /// The packet's number, in the file's order.
         packet: usize,
-        /// When the packet's frame is shown.
-        pts_s: f64,
-        /// Where the packet should start.
+        /// Where the packet starts, by the file's own index.
         start_byte: u64,
-        /// Where the packet should end.
-        end_byte: u64,
         /// How long the file is.
         file_bytes: u64,
     },
@@ -210,7 +206,99 @@ impl Error {
     /// Whether the file itself is at fault: damaged, cut short, or no video at all.
     #[must_use]
     pub fn is_damaged_file(&self) -> bool {
-        matches!(self, Self::Malformed { .. } | Self::Truncated { .. } | Self::Decode { .. })
+        matches!(
+            self,
+            Self::Malformed { .. } | Self::Truncated { .. } | Self::Decode { .. }
+        )
+    }
+}
+
+/// Which file, and whose: what every error of a video begins with.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) camera: String,
+}
+
+impl Place {
+    pub(crate) fn io(&self, action: impl Into<String>, source: std::io::Error) -> Error {
+        Error::Io {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            action: action.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn malformed(&self, what: impl Into<String>, source: Option<FfmpegError>) -> Error {
+        Error::Malformed {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            what: what.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn truncated(&self, packet: usize, start_byte: u64, file_bytes: u64) -> Error {
+        Error::Truncated {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            packet,
+            start_byte,
+            file_bytes,
+        }
+    }
+
+    pub(crate) fn unsupported(&self, what: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Error::Unsupported {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    pub(crate) fn no_decoder(&self, codec: String, remedy: &'static str) -> Error {
+        Error::NoDecoder {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            codec,
+            remedy,
+        }
+    }
+
+    pub(crate) fn over_limit(&self, what: &'static str, found: u64, limit: u64) -> Error {
+        Error::OverLimit {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            what,
+            found,
+            limit,
+        }
+    }
+
+    pub(crate) fn invalid_time(&self, what: &'static str, found: f64) -> Error {
+        Error::InvalidTime {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            what,
+            found,
+        }
+    }
+
+    pub(crate) fn decode(
+        &self,
+        pts_s: f64,
+        what: impl Into<String>,
+        source: Option<FfmpegError>,
+    ) -> Error {
+        Error::Decode {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            pts_s,
+            what: what.into(),
+            source,
+        }
     }
 }
 
@@ -248,13 +336,18 @@ impl FfmpegError {
 
 impl fmt::Display for FfmpegError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FFmpeg: {}", crate::cpu::error_text(self.code))
+        write!(f, "FFmpeg: {}", crate::cpu::ffi::error_text(self.code))
     }
 }
 
 impl fmt::Debug for FfmpegError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FfmpegError({}: {})", self.code, crate::cpu::error_text(self.code))
+        write!(
+            f,
+            "FfmpegError({}: {})",
+            self.code,
+            crate::cpu::ffi::error_text(self.code)
+        )
     }
 }
 

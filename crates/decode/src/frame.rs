@@ -89,7 +89,9 @@ impl Pixels<'_> {
         match self {
             Self::U8(out) => arrange(rgb, &mut out[start..start + rgb.len()], layout, |v| v),
             Self::F32(out) => {
-                arrange(rgb, &mut out[start..start + rgb.len()], layout, |v| f32::from(v) / 255.0);
+                arrange(rgb, &mut out[start..start + rgb.len()], layout, |v| {
+                    f32::from(v) / 255.0
+                });
             }
             Self::U16(_) => unreachable!("the kind of the output is checked before decoding"),
         }

@@ -1,6 +1,386 @@
-//! Decoding on the CPU, with FFmpeg.
+//! Decoding on the CPU, with FFmpeg: from wanted packets to decoded frames.
 
-/// FFmpeg's text for an error number.
-pub(crate) fn error_text(code: i32) -> String {
-    code.to_string()
+#[expect(unsafe_code, reason = "calls into FFmpeg, which is C")]
+pub(crate) mod ffi;
+
+use std::io::SeekFrom;
+
+use crate::error::{Error, FfmpegError, Place};
+use crate::index::{Packet, PacketIndex};
+use crate::video::Media;
+use ffi::{Decoder, Frame, Received};
+
+/// Reads packets from a file and decodes them.
+///
+/// A frame is these packets, in this order: from the keyframe where its decoding must start ([`PacketIndex::start_for`]) to its own. The
+/// container is not asked again, and nothing is sought by time. Frames are told apart by the number of their packet, never by counting.
+pub(crate) struct FrameReader {
+    media: Box<dyn Media>,
+    /// Where `media` stands, when known.
+    media_pos: Option<u64>,
+    packet_bytes: Vec<u8>,
+    decoder: Decoder,
+    /// What the decoder is in the middle of. None: it must restart.
+    run: Option<Run>,
+    /// Where the last request ended, as the packet after its last one. What it asked of the decoder is then known to be behind.
+    last_end: Option<usize>,
+}
+
+/// Packets sent since the decoder was last restarted.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    /// The keyframe where it started.
+    start: usize,
+    /// The next packet to send.
+    next: usize,
+    /// Whether the decoder has been told that no packet follows.
+    drained: bool,
+    /// The pts of the last frame that came out.
+    last_pts: i64,
+}
+
+/// Frames that are decoded in one go: from one keyframe on, without a packet in between that none of them needs.
+#[derive(Debug, PartialEq, Eq)]
+struct Group<'a> {
+    /// Their packets, by pts.
+    wanted: &'a [usize],
+    /// Where decoding starts.
+    start: usize,
+    /// The last packet, in decode order, that one of them needs.
+    end: usize,
+}
+
+/// Why a group could not be decoded: the wanted packet, what happened, and FFmpeg's error.
+struct Failure {
+    wanted: usize,
+    what: String,
+    source: Option<FfmpegError>,
+}
+
+/// Either kind of failure: of decoding, which a restart may mend, or any other.
+enum Stop {
+    Decode(Failure),
+    Other(Error),
+}
+
+impl FrameReader {
+    pub(crate) fn new(media: Box<dyn Media>, decoder: Decoder) -> Self {
+        Self {
+            media,
+            media_pos: None,
+            packet_bytes: Vec::new(),
+            decoder,
+            run: None,
+            last_end: None,
+        }
+    }
+
+    pub(crate) fn decoder_name(&self) -> &'static str {
+        self.decoder.name()
+    }
+
+    /// Decodes the frames of the packets `wanted`, which are sorted by pts and distinct, and hands out each, in this order, with its place
+    /// in `wanted`.
+    ///
+    /// What comes out does not depend on what was asked before: a run that goes on from an earlier request and fails is tried again
+    /// from its keyframe.
+    pub(crate) fn read(
+        &mut self,
+        index: &PacketIndex,
+        wanted: &[usize],
+        place: &Place,
+        mut each: impl FnMut(usize, &Frame) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while done < wanted.len() {
+            let group = next_group(index, &wanted[done..]).ok_or_else(|| {
+                place.decode(
+                    index.packet_s(wanted[done]),
+                    "no keyframe precedes it in the file, so its decoding can start nowhere",
+                    None,
+                )
+            })?;
+            let group_start = done;
+            let mut stopped = Err(Stop::Decode(Failure {
+                wanted: group.wanted[0],
+                what: String::new(),
+                source: None,
+            }));
+            let goes_on = self.run.is_some_and(|run| run.reaches(index, &group));
+            if goes_on {
+                stopped = self.read_group(index, &group, place, &mut done, &mut each);
+            }
+            if let Err(Stop::Decode(_)) = stopped {
+                done = group_start;
+                self.restart(group.start);
+                stopped = self.read_group(index, &group, place, &mut done, &mut each);
+            }
+            if let Err(stop) = stopped {
+                self.run = None;
+                return Err(match stop {
+                    Stop::Decode(Failure {
+                        wanted,
+                        what,
+                        source,
+                    }) => place.decode(index.packet_s(wanted), what, source),
+                    Stop::Other(error) => error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, start: usize) {
+        self.decoder.restart();
+        self.run = Some(Run {
+            start,
+            next: start,
+            drained: false,
+            last_pts: i64::MIN,
+        });
+    }
+
+    /// Decodes one group in the current run, and counts its frames in `done`.
+    fn read_group(
+        &mut self,
+        index: &PacketIndex,
+        group: &Group<'_>,
+        place: &Place,
+        done: &mut usize,
+        each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        let packets = index.packets();
+        let mut run = self
+            .run
+            .take()
+            .expect("a run is begun before a group is read");
+        // A request that goes on where the last one ended is likely to be followed by another. Then the decoder is better fed than
+        // drained, for a drained decoder must restart.
+        let in_sequence = self
+            .last_end
+            .is_some_and(|end| (group.start..=group.end).contains(&end));
+        for &wanted in group.wanted {
+            let fail = |what: String, source| {
+                Stop::Decode(Failure {
+                    wanted,
+                    what,
+                    source,
+                })
+            };
+            loop {
+                match self
+                    .decoder
+                    .receive()
+                    .map_err(|source| fail(format!("near packet {}", run.next), Some(source)))?
+                {
+                    Received::Frame => {
+                        let frame = self.decoder.frame();
+                        let id = usize::try_from(frame.id()).ok();
+                        if let Some(packet) = id.and_then(|id| packets.get(id)) {
+                            run.last_pts = packet.pts;
+                        }
+                        if id == Some(wanted) {
+                            if frame.is_damaged() {
+                                return Err(fail(
+                                    format!("packet {wanted} decodes to a damaged picture"),
+                                    None,
+                                ));
+                            }
+                            each(*done, frame).map_err(Stop::Other)?;
+                            *done += 1;
+                            break;
+                        }
+                    }
+                    Received::End => {
+                        return Err(fail(
+                            format!("the decoder gave no picture for packet {wanted}"),
+                            None,
+                        ));
+                    }
+                    Received::NeedsPacket => {
+                        if run.next == packets.len() || (run.next > group.end && !in_sequence) {
+                            self.decoder
+                                .drain()
+                                .map_err(|source| fail("at its end".to_owned(), Some(source)))?;
+                            run.drained = true;
+                        } else {
+                            let packet = packets[run.next];
+                            // What leads the keyframe of the start refers to what was not decoded. Nothing that follows refers to it.
+                            if packet.pts >= packets[run.start].pts {
+                                self.read_packet(run.next, packet, place)
+                                    .map_err(Stop::Other)?;
+                                let id =
+                                    i64::try_from(run.next).expect("MAX_PACKETS is below i64::MAX");
+                                self.decoder
+                                    .send(id, &self.packet_bytes)
+                                    .map_err(|source| {
+                                        fail(format!("at packet {}", run.next), Some(source))
+                                    })?;
+                            }
+                            run.next += 1;
+                        }
+                    }
+                }
+            }
+        }
+        self.last_end = Some(group.end + 1);
+        self.run = Some(run);
+        Ok(())
+    }
+
+    /// Reads a packet's bytes into `packet_bytes`.
+    fn read_packet(&mut self, number: usize, packet: Packet, place: &Place) -> Result<(), Error> {
+        let failed = |source| {
+            place.io(
+                format!(
+                    "read packet {number}, {} bytes at byte {}",
+                    packet.size, packet.pos
+                ),
+                source,
+            )
+        };
+        if self.media_pos.take() != Some(packet.pos) {
+            self.media
+                .seek(SeekFrom::Start(packet.pos))
+                .map_err(failed)?;
+        }
+        // The scan has checked that the file is long enough for this.
+        self.packet_bytes.resize(packet.size as usize, 0);
+        self.media
+            .read_exact(&mut self.packet_bytes)
+            .map_err(failed)?;
+        self.media_pos = Some(packet.pos + u64::from(packet.size));
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for FrameReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrameReader")
+            .field("decoder", &self.decoder.name())
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Run {
+    /// Whether all frames of a group can still come out, at no greater cost than from the group's own keyframe.
+    fn reaches(&self, index: &PacketIndex, group: &Group<'_>) -> bool {
+        let ahead = index.packets()[group.wanted[0]].pts > self.last_pts;
+        let fed = if self.drained {
+            group.end < self.next
+        } else {
+            group.start <= self.next
+        };
+        ahead && fed && self.start <= group.start
+    }
+}
+
+/// The frames at the head of `wanted` that are decoded in one go. None where the first has no keyframe to start from.
+fn next_group<'a>(index: &PacketIndex, wanted: &'a [usize]) -> Option<Group<'a>> {
+    let start = index.start_for(wanted[0])?;
+    let (mut end, mut len) = (wanted[0], 1);
+    for &packet in &wanted[1..] {
+        // One that starts right after the last needed packet costs no more in this group than in its own.
+        match index.start_for(packet) {
+            Some(other) if other >= start && other <= end + 1 => end = end.max(packet),
+            _ => break,
+        }
+        len += 1;
+    }
+    Some(Group {
+        wanted: &wanted[..len],
+        start,
+        end,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::TimeBase;
+
+    /// Two closed GOPs, I0 P3 B1 B2 | I4 P7 B5 B6, and a third of one frame.
+    fn index() -> PacketIndex {
+        let packets = [
+            (0, true),
+            (3, false),
+            (1, false),
+            (2, false),
+            (4, true),
+            (7, false),
+            (5, false),
+            (6, false),
+            (8, true),
+        ];
+        let packets = packets.map(|(pts, key)| Packet {
+            pts,
+            pos: 0,
+            size: 1,
+            key,
+            shown: true,
+        });
+        PacketIndex::new(packets.to_vec(), TimeBase::new(1, 1).unwrap(), 9).unwrap()
+    }
+
+    #[test]
+    fn a_group_ends_where_a_packet_would_be_decoded_for_nobody() {
+        let check = |wanted: &[usize], len, start, end| {
+            assert_eq!(
+                next_group(&index(), wanted),
+                Some(Group {
+                    wanted: &wanted[..len],
+                    start,
+                    end
+                }),
+                "{wanted:?}"
+            );
+        };
+        check(&[2, 3, 1], 3, 0, 3);
+        check(&[0, 4], 1, 0, 0);
+        check(&[2, 3, 4], 3, 0, 4);
+        check(&[6, 5, 8], 2, 4, 6);
+        check(&[7, 5, 8], 3, 4, 8);
+        check(&[8], 1, 8, 8);
+    }
+
+    #[test]
+    fn a_run_goes_on_only_towards_frames_that_are_still_to_come() {
+        let index = index();
+        let reaches =
+            |run: Run, wanted: usize| run.reaches(&index, &next_group(&index, &[wanted]).unwrap());
+        let run = Run {
+            start: 0,
+            next: 2,
+            drained: false,
+            last_pts: 0,
+        };
+        assert!(reaches(run, 2) && reaches(run, 1), "fed on");
+        assert!(!reaches(run, 0), "has come out");
+        assert!(!reaches(run, 4), "its own keyframe is nearer");
+        assert!(
+            reaches(Run { next: 4, ..run }, 4),
+            "the next keyframe follows"
+        );
+        let drained = Run {
+            drained: true,
+            ..run
+        };
+        assert!(
+            reaches(drained, 1) && !reaches(drained, 2),
+            "a drained decoder holds what it was fed"
+        );
+        assert!(
+            !reaches(
+                Run {
+                    start: 4,
+                    next: 5,
+                    drained: false,
+                    last_pts: i64::MIN
+                },
+                3
+            ),
+            "started too late"
+        );
+    }
 }

@@ -1,0 +1,220 @@
+//! Codec parameters and the decoder itself.
+
+use std::ffi::c_int;
+use std::ptr::{self, NonNull};
+
+use rusty_ffmpeg::ffi;
+
+use super::frame::Frame;
+use super::packet::PacketBuffer;
+use super::{check, out_of_memory, static_text};
+use crate::error::{Error, FfmpegError, Place};
+
+/// Owner of what a decoder must know before the first packet: the codec and its headers.
+#[derive(Debug)]
+pub(crate) struct Parameters(NonNull<ffi::AVCodecParameters>);
+
+impl Parameters {
+    /// # Safety
+    ///
+    /// `original` points to initialised parameters that nobody writes during the call.
+    pub(super) unsafe fn copy_of(
+        original: *const ffi::AVCodecParameters,
+    ) -> Result<Self, FfmpegError> {
+        // SAFETY: no arguments; null is an error.
+        let copy = NonNull::new(unsafe { ffi::avcodec_parameters_alloc() })
+            .map(Self)
+            .ok_or_else(out_of_memory)?;
+        // SAFETY: the copy is ours, the original is the caller's promise. The copy is deep.
+        check(unsafe { ffi::avcodec_parameters_copy(copy.0.as_ptr(), original) })?;
+        Ok(copy)
+    }
+
+    fn get(&self) -> &ffi::AVCodecParameters {
+        // SAFETY: allocated, initialised and written by nobody once made.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// FFmpeg's name for the codec.
+    pub(crate) fn codec_name(&self) -> &'static str {
+        // SAFETY: the names are string constants.
+        unsafe { static_text(ffi::avcodec_get_name(self.get().codec_id)) }
+    }
+
+    /// The number of pixels that the headers announce; 0 where they do not.
+    pub(crate) fn num_pixels(&self) -> u64 {
+        let side = |pixels: c_int| u64::try_from(pixels).unwrap_or(0);
+        side(self.get().width) * side(self.get().height)
+    }
+}
+
+impl Drop for Parameters {
+    fn drop(&mut self) {
+        let mut parameters = self.0.as_ptr();
+        // SAFETY: ours, and not used again.
+        unsafe { ffi::avcodec_parameters_free(&raw mut parameters) };
+    }
+}
+
+/// What a decoder answers when asked for a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// There is one: see [`Decoder::frame`].
+    Frame,
+    /// Not without another packet.
+    NeedsPacket,
+    /// Not any more, until [`Decoder::restart`].
+    End,
+}
+
+/// Owner of an open decoder, the packet that it is fed with, and the frame that it fills.
+///
+/// Invariant: once `open` returns, `context` is open and has one thread.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    context: NonNull<ffi::AVCodecContext>,
+    packet: PacketBuffer,
+    frame: Frame,
+}
+
+// SAFETY: a decoder belongs to no thread: FFmpeg allows any thread to use it, one at a time, and `&mut self` is that. `thread_count`
+// is 1, so it has no threads of its own.
+unsafe impl Send for Decoder {}
+
+impl Decoder {
+    /// Opens the software decoder for a stream.
+    ///
+    /// One thread: frame threads make the access to single frames slower, and whoever calls us has threads of its own. No concealment,
+    /// and every error is reported: a damaged frame is an error rather than a wrong picture.
+    pub(crate) fn open(
+        parameters: &Parameters,
+        max_pixels: u64,
+        place: &Place,
+    ) -> Result<Self, Error> {
+        let codec = find_codec(parameters, place)?;
+        let failed = |source| {
+            place.malformed(
+                format!(
+                    "the {} decoder could not be opened",
+                    parameters.codec_name()
+                ),
+                Some(source),
+            )
+        };
+        let (packet, frame) = (
+            PacketBuffer::new().map_err(failed)?,
+            Frame::new().map_err(failed)?,
+        );
+        // SAFETY: `codec` is an entry of FFmpeg's constant table; null is an error.
+        let context = NonNull::new(unsafe { ffi::avcodec_alloc_context3(codec) })
+            .ok_or_else(|| failed(out_of_memory()))?;
+        // From here on, Drop frees the context.
+        let decoder = Self {
+            context,
+            packet,
+            frame,
+        };
+        let raw = decoder.context.as_ptr();
+        // SAFETY: allocated, and not yet open; the parameters are initialised, and copied.
+        check(unsafe { ffi::avcodec_parameters_to_context(raw, parameters.get()) })
+            .map_err(failed)?;
+        // SAFETY: as above: these fields are the user's to set before opening.
+        unsafe {
+            (*raw).thread_count = 1;
+            (*raw).err_recognition = (ffi::AV_EF_CRCCHECK
+                | ffi::AV_EF_BITSTREAM
+                | ffi::AV_EF_BUFFER
+                | ffi::AV_EF_EXPLODE) as c_int;
+            (*raw).error_concealment = 0;
+            // Else the H.264 decoder, when drained, keeps back what follows an open GOP's keyframe, although it is sound. What it
+            // marks as corrupt is refused by whoever takes the frame.
+            (*raw).flags |= ffi::AV_CODEC_FLAG_OUTPUT_CORRUPT as c_int;
+            (*raw).max_pixels = i64::try_from(max_pixels).unwrap_or(i64::MAX);
+        }
+        // SAFETY: allocated, not yet open, and made for this codec.
+        check(unsafe { ffi::avcodec_open2(raw, codec, ptr::null_mut()) }).map_err(failed)?;
+        Ok(decoder)
+    }
+
+    /// FFmpeg's name for the decoder.
+    pub(crate) fn name(&self) -> &'static str {
+        // SAFETY: an open context has a codec, an entry of FFmpeg's constant table with a constant name.
+        unsafe { static_text((*self.context.as_ref().codec).name) }
+    }
+
+    /// Sends the packet that is known as `id`; its frame comes out under this number.
+    ///
+    /// The number travels as the packet's pts, which decoders hand on unread. Unlike a real pts it is unique in every file.
+    pub(crate) fn send(&mut self, id: i64, bytes: &[u8]) -> Result<(), FfmpegError> {
+        self.packet.fill(bytes, id)?;
+        // SAFETY: an open context and a full packet, of which the decoder takes its own reference.
+        let sent =
+            check(unsafe { ffi::avcodec_send_packet(self.context.as_ptr(), self.packet.as_ptr()) });
+        self.packet.clear();
+        sent.map(|_| ())
+    }
+
+    /// Says that no packet follows: what the decoder holds back comes out.
+    pub(crate) fn drain(&mut self) -> Result<(), FfmpegError> {
+        // SAFETY: an open context; null is the sign for the end.
+        check(unsafe { ffi::avcodec_send_packet(self.context.as_ptr(), ptr::null()) }).map(|_| ())
+    }
+
+    /// Takes the next frame, in the order shown, where there is one.
+    pub(crate) fn receive(&mut self) -> Result<Received, FfmpegError> {
+        // SAFETY: an open context and an allocated frame, which FFmpeg empties first.
+        let code =
+            unsafe { ffi::avcodec_receive_frame(self.context.as_ptr(), self.frame.as_ptr()) };
+        match code {
+            0.. => Ok(Received::Frame),
+            ffi::AVERROR_EOF => Ok(Received::End),
+            code if code == ffi::AVERROR(ffi::EAGAIN) => Ok(Received::NeedsPacket),
+            code => Err(FfmpegError::new(code)),
+        }
+    }
+
+    /// The frame last received.
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Forgets all packets and frames; decoding then starts at a keyframe.
+    pub(crate) fn restart(&mut self) {
+        // FFmpeg 7.1's HEVC decoder hands out old frames after a flush unless they were taken before it.
+        while matches!(self.receive(), Ok(Received::Frame)) {}
+        // SAFETY: an open context.
+        unsafe { ffi::avcodec_flush_buffers(self.context.as_ptr()) };
+    }
+}
+
+impl Drop for Decoder {
+    fn drop(&mut self) {
+        let mut context = self.context.as_ptr();
+        // SAFETY: ours, open or not, and not used again.
+        unsafe { ffi::avcodec_free_context(&raw mut context) };
+    }
+}
+
+/// The software decoder for a codec. For AV1 that must be asked for by name: FFmpeg's own `av1` only drives hardware.
+fn find_codec(parameters: &Parameters, place: &Place) -> Result<*const ffi::AVCodec, Error> {
+    let id = parameters.get().codec_id;
+    // SAFETY: the names live for ever; the result is null or an entry of FFmpeg's constant table.
+    let codec = unsafe {
+        if id == ffi::AV_CODEC_ID_AV1 {
+            [c"libdav1d", c"libaom-av1"]
+                .iter()
+                .map(|name| ffi::avcodec_find_decoder_by_name(name.as_ptr()))
+                .find(|codec| !codec.is_null())
+        } else {
+            Some(ffi::avcodec_find_decoder(id)).filter(|codec| !codec.is_null())
+        }
+    };
+    codec.ok_or_else(|| {
+        let remedy = if id == ffi::AV_CODEC_ID_AV1 {
+            "install an FFmpeg that was built with libdav1d, as Debian's and Ubuntu's are"
+        } else {
+            "install an FFmpeg that was built with one, or encode the video as AV1, H.264 or HEVC"
+        };
+        place.no_decoder(parameters.codec_name().to_owned(), remedy)
+    })
+}

@@ -1,0 +1,12 @@
+//! What `decode` promises, through its public interface.
+
+mod cache;
+mod clips;
+mod clock;
+mod color;
+mod corrupt;
+mod depth;
+mod images;
+mod io;
+mod parity;
+mod random_access;
