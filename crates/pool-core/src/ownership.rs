@@ -172,6 +172,12 @@ impl Share {
         &self.warnings
     }
 
+    /// The same episodes, as if another consumer owned them.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn seen_by(self, topology: Topology) -> Self {
+        Self { topology, ..self }
+    }
+
     pub(crate) fn selection(&self) -> &Arc<[SelectedEpisode]> {
         &self.selection
     }
@@ -289,7 +295,7 @@ fn by_file(
         .collect();
 
     let mut warnings = Vec::new();
-    if num_shards % world_size != 0 {
+    if !num_shards.is_multiple_of(world_size) {
         warnings.push(Warning::ShardsNotDivisible {
             num_shards,
             world_size,

@@ -8,7 +8,7 @@ use crate::draw::{ADMISSIONS, Draws, FRAMES};
 use crate::error::Error;
 use crate::limits::MAX_POOL_FRAMES;
 use crate::ownership::Share;
-use crate::pool::{Order, Pool, Taken};
+use crate::pool::{Pool, Taken};
 use crate::seed::{absorb, episode_seed, order_key};
 use crate::selection::SelectedEpisode;
 use crate::warning::Warning;
@@ -94,14 +94,14 @@ pub struct Emission {
 ///
 /// When the last episode has been admitted, the pool is not refilled and gets shorter by one episode after the other. What is
 /// resident then is emitted from in proportion to the frames left, so most of these episodes last nearly to the end: with
-/// 100 episodes of 100 frames and a pool of 8, a window of 256 samples draws on MIXING_FIRST episodes at the start of an
-/// epoch, on MIXING_MIDDLE in the middle, and on MIXING_LAST at the end. It is different if one episode is much longer than the
+/// 100 episodes of 100 frames and a pool of 8, a window of 256 samples draws on 8 episodes at the start of an
+/// epoch, on 10.3 in the middle, and on 9.6 at the end. It is different if one episode is much longer than the
 /// others, see [`Warning::DominantEpisode`].
 ///
 /// # Cost
 ///
 /// An emission takes constant time and allocates nothing. The plan keeps 8 bytes for every frame that could be resident at
-/// once and 4 for every episode of the share.
+/// once and 4 for every episode of the share. A clone reserves nothing, and allocates when its pool grows.
 ///
 /// # Examples
 ///
@@ -164,19 +164,15 @@ impl Plan {
         let topology = share.topology();
         let key = order_key(seed, epoch, topology.rank(), topology.worker());
         let mut order = share.raw_positions().to_vec();
-        let (frame_order, pool_size) = if shuffle {
+        let (draws, pool_size) = if shuffle {
             Draws::new(key, ADMISSIONS).shuffle(&mut order);
-            (Order::Drawn(Draws::new(key, FRAMES)), episode_pool_size)
+            (Some(Draws::new(key, FRAMES)), episode_pool_size)
         } else {
-            (Order::Dataset, 1)
+            (None, 1)
         };
         let pool_size = pool_size.min(order.len());
         let mut plan = Self {
-            pool: Pool::new(
-                pool_size as u32,
-                pool_frames(share, pool_size)?,
-                frame_order,
-            ),
+            pool: Pool::new(pool_size as u32, pool_frames(share, pool_size)?, draws),
             episodes: Arc::clone(share.selection()),
             order,
             num_pooled: 0,

@@ -15,16 +15,9 @@ pub(crate) struct Pool {
     frames: Vec<Entry>,
     slots: Vec<Slot>,
     vacant: Vec<u32>,
-    order: Order,
-}
-
-/// Which of the frames left comes next.
-#[derive(Debug, Clone)]
-pub(crate) enum Order {
-    /// Any, each as likely as another.
-    Drawn(Draws),
-    /// The first. The array then holds the frames last to first, so that this is a pop.
-    Dataset,
+    /// What chooses the next frame; `None` takes them in the order of their admission. The array then holds them last to
+    /// first, so that this is a pop.
+    draws: Option<Draws>,
 }
 
 /// A frame that is left.
@@ -57,13 +50,13 @@ pub(crate) struct Taken {
 
 impl Pool {
     /// A pool that never holds more than `num_episodes` at once, nor `num_frames`.
-    pub(crate) fn new(num_episodes: u32, num_frames: usize, order: Order) -> Self {
+    pub(crate) fn new(num_episodes: u32, num_frames: usize, draws: Option<Draws>) -> Self {
         Self {
             frames: Vec::with_capacity(num_frames),
             slots: vec![Slot::default(); num_episodes as usize],
             // The lowest slot is taken first.
             vacant: (0..num_episodes).rev().collect(),
-            order,
+            draws,
         }
     }
 
@@ -89,9 +82,10 @@ impl Pool {
             .expect("an episode is admitted only when there is room");
         let before = self.frames.len();
         let entry = |frame| Entry { slot, frame };
-        match self.order {
-            Order::Drawn(_) => self.frames.extend(frames.map(entry)),
-            Order::Dataset => self.frames.extend(frames.rev().map(entry)),
+        if self.draws.is_some() {
+            self.frames.extend(frames.map(entry));
+        } else {
+            self.frames.extend(frames.rev().map(entry));
         }
         self.slots[slot as usize] = Slot {
             ordinal,
@@ -108,10 +102,10 @@ impl Pool {
         if num_frames == 0 {
             return None;
         }
-        let chosen = match &mut self.order {
+        let chosen = match &mut self.draws {
             // The number of resident frames is at most MAX_POOL_FRAMES.
-            Order::Drawn(draws) => draws.below(num_frames as u32) as usize,
-            Order::Dataset => num_frames - 1,
+            Some(draws) => draws.below(num_frames as u32) as usize,
+            None => num_frames - 1,
         };
         let Entry {
             slot: number,

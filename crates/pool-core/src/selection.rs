@@ -1,6 +1,7 @@
 //! Which frames of a dataset are emitted at all: its episodes, filtered.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -300,7 +301,9 @@ fn kept_ranges(episode: &EpisodeInfo, filter: &Filter) -> Result<Vec<Range<usize
             });
         }
     }
-    let mut ranges = given.cloned().unwrap_or_else(|| vec![0..length]);
+    let mut ranges = given
+        .cloned()
+        .unwrap_or_else(|| iter::once(0..length).collect());
     ranges.sort_unstable_by_key(|range| range.start);
 
     let mut kept: Vec<Range<usize>> = Vec::new();

@@ -1,1 +1,0 @@
-//! The contracts, as functions to run on your own episode lengths.

@@ -1,0 +1,183 @@
+//! The steps of small plans, the plan's bounds, and what it says without advancing.
+
+use pool_core::{
+    EpisodeInfo, Error, Filter, MAX_EPISODE_FRAMES, Plan, PlanOptions, Selection, Sharding, Share,
+    Step, Topology, emission_seed,
+};
+
+use crate::setups::{frames, plan};
+
+/// A plan's steps as text, with `+` for Admit and `-` for Evict.
+fn story(plan: impl Iterator<Item = Step>) -> String {
+    let steps: Vec<_> = plan
+        .map(|step| match step {
+            Step::Admit { episode_index } => format!("+{episode_index}"),
+            Step::Emit(emission) => format!("{}.{}", emission.episode_index, emission.frame_index),
+            Step::Evict { episode_index } => format!("-{episode_index}"),
+        })
+        .collect();
+    steps.join(" ")
+}
+
+fn unshuffled() -> PlanOptions {
+    PlanOptions {
+        shuffle: false,
+        ..PlanOptions::default()
+    }
+}
+
+#[test]
+fn without_shuffle_frames_come_in_dataset_order() {
+    let plan = plan(&[2, 1, 3], &unshuffled());
+    assert_eq!(story(plan), "+0 0.0 0.1 -0 +1 1.0 -1 +2 2.0 2.1 2.2 -2");
+}
+
+#[test]
+fn a_pool_of_one_takes_episodes_one_by_one() {
+    let options = PlanOptions {
+        episode_pool_size: 1,
+        ..PlanOptions::default()
+    };
+    let order = frames(plan(&[5; 20], &options));
+    let episodes: Vec<_> = order.chunks(5).map(|chunk| chunk[0].0).collect();
+    for (chunk, episode) in order.chunks(5).zip(&episodes) {
+        assert!(chunk.iter().all(|(other, _)| other == episode), "{chunk:?}");
+    }
+    assert!(!episodes.is_sorted(), "{episodes:?}");
+}
+
+#[test]
+fn a_skip_leaves_the_steps_a_consistent_story() {
+    // On a new plan, what is resident is admitted first.
+    let mut late = plan(&[2, 1, 3], &unshuffled());
+    assert_eq!(late.skip_emissions(4), 4);
+    assert_eq!(late.remaining(), 2);
+    assert_eq!(story(late), "+2 2.1 2.2 -2");
+    // In the middle, what was admitted and is exhausted is evicted first.
+    let mut following = plan(&[2, 1, 3], &unshuffled());
+    assert_eq!(story(following.by_ref().take(2)), "+0 0.0");
+    assert_eq!(following.skip_emissions(2), 2);
+    assert_eq!(story(following), "-0 +2 2.0 2.1 2.2 -2");
+    // An episode that is still resident goes on.
+    let mut within = plan(&[2, 1, 3], &unshuffled());
+    assert_eq!(story(within.by_ref().skip(6).take(3)), "-1 +2 2.0");
+    assert_eq!(within.skip_emissions(1), 1);
+    assert_eq!(story(within), "2.2 -2");
+    // A skip of nothing changes nothing.
+    let mut still = plan(&[2], &unshuffled());
+    assert_eq!(still.skip_emissions(0), 0);
+    assert_eq!(story(still), "+0 0.0 0.1 -0");
+}
+
+#[test]
+fn a_skip_past_the_end_only_evicts_what_is_held() {
+    let mut ended = plan(&[2, 1, 3], &unshuffled());
+    assert_eq!(story(ended.by_ref().take(1)), "+0");
+    assert_eq!(ended.skip_emissions(u64::MAX), 6);
+    assert_eq!(story(ended.by_ref()), "-0");
+    assert_eq!(ended.skip_emissions(1), 0);
+    assert_eq!((ended.next(), ended.remaining()), (None, 0));
+}
+
+#[test]
+fn the_next_admissions_are_those_that_come() {
+    let options = PlanOptions {
+        episode_pool_size: 3,
+        ..PlanOptions::default()
+    };
+    let mut plan = plan(&[4, 2, 7, 1, 1, 9, 3], &options);
+    loop {
+        let rest: Vec<_> = plan
+            .clone()
+            .filter_map(|step| match step {
+                Step::Admit { episode_index } => Some(episode_index),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(plan.next_admissions(usize::MAX).collect::<Vec<_>>(), rest);
+        assert!(plan.next_admissions(2).eq(rest.into_iter().take(2)));
+        if plan.next().is_none() {
+            break;
+        }
+    }
+    assert_eq!(plan.next_admissions(1).next(), None);
+}
+
+#[test]
+fn an_emission_carries_its_frames_seed_whatever_the_world() {
+    let options = PlanOptions {
+        seed: 11,
+        epoch: 4,
+        episode_pool_size: 2,
+        ..PlanOptions::default()
+    };
+    for step in plan(&[3, 9, 4], &options).chain(plan(
+        &[3, 9, 4],
+        &PlanOptions {
+            episode_pool_size: 1,
+            ..options
+        },
+    )) {
+        if let Step::Emit(emission) = step {
+            assert_eq!(
+                emission.seed,
+                emission_seed(11, 4, emission.episode_index, emission.frame_index)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_consumer_without_episodes_has_an_empty_plan() {
+    let selection = crate::setups::select(&[5]);
+    let topology = Topology::new(1, 2, 0, 0).unwrap();
+    let share = Share::new(&selection, &topology, &Sharding::default()).unwrap();
+    let mut plan = Plan::new(&share, &PlanOptions::default()).unwrap();
+    assert_eq!(
+        (
+            plan.next(),
+            plan.remaining(),
+            plan.next_admissions(9).count()
+        ),
+        (None, 0, 0)
+    );
+    assert_eq!(plan.skip_emissions(3), 0);
+}
+
+#[test]
+fn a_pool_of_no_episodes_is_an_error() {
+    let share = Share::new(
+        &crate::setups::select(&[5]),
+        &Topology::single(),
+        &Sharding::default(),
+    )
+    .unwrap();
+    let options = PlanOptions {
+        episode_pool_size: 0,
+        ..PlanOptions::default()
+    };
+    assert_eq!(Plan::new(&share, &options).unwrap_err(), Error::EmptyPool);
+}
+
+#[test]
+fn a_pool_that_could_not_be_held_in_memory_is_an_error_at_once() {
+    // Lengths as a broken file might tell them; nothing is reserved for them.
+    let episodes = [0, 1, 2].map(|episode_index| EpisodeInfo {
+        episode_index,
+        length: MAX_EPISODE_FRAMES,
+        file: 0,
+    });
+    let selection = Selection::new(&episodes, &Filter::default()).unwrap();
+    let share = Share::new(&selection, &Topology::single(), &Sharding::default()).unwrap();
+    let error = Plan::new(&share, &PlanOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a pool of 3 episodes could hold 12884901885 frames; at most 268435456 are possible, so lower episode_pool_size",
+    );
+}
+
+#[test]
+fn plans_can_be_sent_to_threads_and_shared() {
+    fn assert_send_sync<T: Send + Sync + 'static>() {}
+    assert_send_sync::<(Selection, Share, Plan, Error)>();
+}
