@@ -1,1 +1,37 @@
 #![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod array;
+mod batch;
+mod builder;
+mod epoch;
+mod error;
+mod loader;
+mod pool;
+mod sample;
+mod schema;
+mod warning;
+
+mod assemble;
+mod cameras;
+mod keep_ranges;
+mod resident;
+mod storage;
+
+pub use array::{Array, ArrayData, ElementType};
+pub use batch::{Batch, Batches};
+pub use builder::{Builder, FrameType, Options};
+pub use epoch::{Epoch, EpochReport};
+pub use error::Error;
+pub use loader::{Loader, LoaderEpoch, LoaderOptions};
+pub use pool::EpisodePool;
+pub use sample::{Fields, Sample};
+pub use schema::Field;
+pub use warning::Warning;
+
+pub use dataset;
+pub use decode;
+pub use pool_core;
+pub use prefetch;
+pub use resume;
+pub use window;

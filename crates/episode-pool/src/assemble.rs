@@ -1,0 +1,303 @@
+//! One frame's values, written into one row of every array.
+
+use dataset::{Column, EpisodeRows, Values};
+use decode::{Layout, Pixels};
+use window::{Offsets, Run};
+
+use crate::array::{Array, ArrayData};
+use crate::cameras::{CameraRequest, Cameras, check_picture_size};
+use crate::pool::Dataset;
+use crate::resident::Resident;
+use crate::schema::{Field, FieldKind};
+use crate::Error;
+
+/// Which frame a sample is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FrameId {
+    pub(crate) episode_index: usize,
+    pub(crate) frame_index: usize,
+}
+
+/// Writes the frame into row `row` of `arrays`, one array a field: `[rows, ...field.shape()]`.
+pub(crate) fn write(
+    dataset: &Dataset,
+    cameras: &Cameras<'_>,
+    resident: &mut Resident,
+    frame: FrameId,
+    arrays: &mut [Array],
+    row: usize,
+) -> Result<(), Error> {
+    for (field, array) in dataset.fields.iter().zip(arrays) {
+        match &field.kind {
+            FieldKind::Rows { window } => {
+                let column = column(&resident.rows, field);
+                let runs = Runs::new(window.as_ref(), frame.frame_index, resident.rows.len());
+                copy_rows(column, runs, array.data_mut(), row * elements(field));
+            }
+            FieldKind::IsPad { window } => {
+                let ArrayData::Bool(out) = array.data_mut() else {
+                    unreachable_type(field)
+                };
+                let out = &mut out[row * window.len()..][..window.len()];
+                for (out, is_pad) in out
+                    .iter_mut()
+                    .zip(window.is_pad(frame.frame_index, resident.rows.len()))
+                {
+                    *out = is_pad;
+                }
+            }
+            FieldKind::Task => {
+                let ArrayData::Str(out) = array.data_mut() else {
+                    unreachable_type(field)
+                };
+                out[row] = task(dataset, &resident.rows, frame)?.to_owned();
+            }
+            FieldKind::Video { window } => {
+                write_video(
+                    dataset,
+                    cameras,
+                    resident,
+                    frame,
+                    (field, window.as_ref()),
+                    array,
+                    row,
+                )?;
+            }
+            FieldKind::Image { window } => {
+                write_images(
+                    dataset,
+                    cameras.layout,
+                    &resident.rows,
+                    frame,
+                    (field, window.as_ref()),
+                    array,
+                    row,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number of elements of the field in one sample.
+fn elements(field: &Field) -> usize {
+    field.shape().iter().product()
+}
+
+fn column<'a>(rows: &'a EpisodeRows, field: &Field) -> &'a Column {
+    rows.column(field.key())
+        .expect("read_episode returns every tabular and image feature that info.json declares")
+}
+
+fn unreachable_type(field: &Field) -> ! {
+    unreachable!(
+        "the array of `{}` was made for its element type",
+        field.key()
+    )
+}
+
+/// The rows of a window, or the single row of a field without one.
+struct Runs<'a> {
+    window: Option<&'a Offsets>,
+    frame: usize,
+    length: usize,
+}
+
+impl<'a> Runs<'a> {
+    fn new(window: Option<&'a Offsets>, frame: usize, length: usize) -> Self {
+        Self {
+            window,
+            frame,
+            length,
+        }
+    }
+
+    fn for_each(&self, mut take: impl FnMut(Run)) {
+        match self.window {
+            Some(window) => window.runs(self.frame, self.length).for_each(take),
+            None => take(Run {
+                first: self.frame,
+                len: 1,
+                repeat: false,
+            }),
+        }
+    }
+
+    fn indices(&self) -> Vec<usize> {
+        match self.window {
+            Some(window) => window.indices(self.frame, self.length).collect(),
+            None => vec![self.frame],
+        }
+    }
+}
+
+/// Copies the runs of a column to `out[at..]`.
+fn copy_rows(column: &Column, runs: Runs<'_>, out: &mut ArrayData, at: usize) {
+    let width: usize = column.shape().iter().product();
+    macro_rules! copy {
+        ($values:expr, $out:expr) => {{
+            let mut out = &mut $out[at..];
+            runs.for_each(|run| {
+                let (here, rest) = std::mem::take(&mut out).split_at_mut(run.len * width);
+                out = rest;
+                if run.repeat {
+                    let value = &$values[run.first * width..][..width];
+                    here.chunks_exact_mut(width.max(1))
+                        .for_each(|row| row.copy_from_slice(value));
+                } else {
+                    here.copy_from_slice(&$values[run.first * width..][..run.len * width]);
+                }
+            });
+        }};
+    }
+    match (column.values(), out) {
+        (Values::Bool(values), ArrayData::Bool(out)) => copy!(values, out),
+        (Values::I8(values), ArrayData::I8(out)) => copy!(values, out),
+        (Values::I16(values), ArrayData::I16(out)) => copy!(values, out),
+        (Values::I32(values), ArrayData::I32(out)) => copy!(values, out),
+        (Values::I64(values), ArrayData::I64(out)) => copy!(values, out),
+        (Values::U8(values), ArrayData::U8(out)) => copy!(values, out),
+        (Values::U16(values), ArrayData::U16(out)) => copy!(values, out),
+        (Values::U32(values), ArrayData::U32(out)) => copy!(values, out),
+        (Values::U64(values), ArrayData::U64(out)) => copy!(values, out),
+        (Values::F32(values), ArrayData::F32(out)) => copy!(values, out),
+        (Values::F64(values), ArrayData::F64(out)) => copy!(values, out),
+        (Values::Str(values), ArrayData::Str(out)) => {
+            let mut out = out[at..].iter_mut();
+            for index in runs.indices() {
+                for element in index * width..(index + 1) * width {
+                    let text = values
+                        .get(element)
+                        .expect("a column holds len * width elements");
+                    out.next()
+                        .expect("the array was made for the window")
+                        .replace_range(.., text);
+                }
+            }
+        }
+        _ => unreachable!(
+            "the array of `{}` was made for its element type",
+            column.name()
+        ),
+    }
+}
+
+/// The sentence of the frame's task.
+fn task<'a>(dataset: &'a Dataset, rows: &EpisodeRows, frame: FrameId) -> Result<&'a str, Error> {
+    let found = match rows.column("task_index").map(Column::values) {
+        Some(Values::I64(values)) => values[frame.frame_index],
+        _ => unreachable!("the schema has a task only where `task_index` is declared an int64"),
+    };
+    dataset
+        .metadata
+        .tasks()
+        .get(found)
+        .ok_or_else(|| Error::UnknownTask {
+            episode_index: frame.episode_index,
+            frame_index: frame.frame_index,
+            found,
+            known: dataset.metadata.tasks().known(),
+        })
+}
+
+/// The part of a camera's array that belongs to row `row`.
+fn pixels<'a>(array: &'a mut Array, row: usize, len: usize) -> Pixels<'a> {
+    match array.data_mut() {
+        ArrayData::U8(out) => Pixels::U8(&mut out[row * len..][..len]),
+        ArrayData::U16(out) => Pixels::U16(&mut out[row * len..][..len]),
+        ArrayData::F32(out) => Pixels::F32(&mut out[row * len..][..len]),
+        other => unreachable!("a camera's array holds {:?}", other.element_type()),
+    }
+}
+
+fn write_video(
+    dataset: &Dataset,
+    cameras: &Cameras<'_>,
+    resident: &mut Resident,
+    frame: FrameId,
+    (field, window): (&Field, Option<&Offsets>),
+    array: &mut Array,
+    row: usize,
+) -> Result<(), Error> {
+    let episode = dataset
+        .metadata
+        .episode(frame.episode_index)
+        .expect("a resident episode is in the metadata");
+    let camera = dataset
+        .metadata
+        .info()
+        .feature(field.key())
+        .expect("a field is a feature");
+    let times_s: Vec<f64> = Runs::new(window, frame.frame_index, resident.rows.len())
+        .indices()
+        .into_iter()
+        .map(|index| index as f64 / cameras.fps)
+        .collect();
+    let request = CameraRequest {
+        camera,
+        episode,
+        frame_index: frame.frame_index,
+        times_s: &times_s,
+    };
+    let known = resident.video_starts_s.get(field.key()).copied();
+    let start_s = cameras.decode(&request, known, pixels(array, row, elements(field)))?;
+    if known.is_none() {
+        resident
+            .video_starts_s
+            .insert(field.key().to_owned(), start_s);
+    }
+    Ok(())
+}
+
+fn write_images(
+    dataset: &Dataset,
+    layout: Layout,
+    rows: &EpisodeRows,
+    frame: FrameId,
+    (field, window): (&Field, Option<&Offsets>),
+    array: &mut Array,
+    row: usize,
+) -> Result<(), Error> {
+    let in_frame = |source| Error::Frame {
+        camera: field.key().to_owned(),
+        episode_index: frame.episode_index,
+        frame_index: frame.frame_index,
+        source,
+    };
+    let camera = dataset
+        .metadata
+        .info()
+        .feature(field.key())
+        .expect("a field is a feature");
+    let Values::Bytes(blobs) = column(rows, field).values() else {
+        unreachable!("an image feature's column holds encoded pictures")
+    };
+    let indices = Runs::new(window, frame.frame_index, rows.len()).indices();
+    let picture_len = elements(field) / indices.len();
+    for (k, index) in indices.into_iter().enumerate() {
+        let bytes = blobs.get(index).expect("a column holds one picture a row");
+        let (width, height) = decode::image::dimensions(bytes).map_err(in_frame)?;
+        check_picture_size(
+            camera,
+            dataset.data_file_name(frame.episode_index),
+            height,
+            width,
+        )?;
+        let out = pixels(array, row * elements(field) / picture_len + k, picture_len);
+        decode::image::decode_into(bytes, layout, out).map_err(in_frame)?;
+    }
+    Ok(())
+}
+
+/// Arrays of zeros for `rows` samples: `[rows, ...field.shape()]` each.
+pub(crate) fn arrays(fields: &[Field], rows: usize) -> Vec<Array> {
+    fields
+        .iter()
+        .map(|field| {
+            let mut shape = Vec::with_capacity(field.shape().len() + 1);
+            shape.push(rows);
+            shape.extend(field.shape());
+            Array::zeros(field.element_type(), shape)
+        })
+        .collect()
+}

@@ -1,0 +1,316 @@
+//! Options, and how they become a pool.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dataset::Metadata;
+use decode::Layout;
+use pool_core::{EpisodeInfo, Filter, Selection, ShardUnit, Topology};
+use prefetch::Source;
+use window::DeltaTimestamps;
+
+use crate::pool::Dataset;
+use crate::schema::{self, FrameFormat};
+use crate::storage::SourceStorage;
+use crate::{EpisodePool, Error, Warning, keep_ranges};
+
+/// The open decoders that no dataset needs more of: each holds a file and the memory of a few frames.
+const MAX_DEFAULT_DECODERS: usize = 128;
+
+/// The numbers that a camera's pixels are given as. Depth maps are 16-bit codes whatever is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrameType {
+    /// 0 to 255.
+    #[default]
+    U8,
+    /// 0.0 to 1.0: the 8-bit value over 255.
+    F32,
+}
+
+/// The options of a built pool.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Windows by feature key, in seconds.
+    pub delta_timestamps: BTreeMap<String, Vec<f64>>,
+    /// The most episodes in memory at once.
+    pub episode_pool_size: usize,
+    /// The seed of every order.
+    pub seed: u64,
+    /// Whether frames are drawn at random; otherwise they come in the dataset's order.
+    pub shuffle: bool,
+    /// What ranks and workers share out among themselves.
+    pub shard_unit: ShardUnit,
+    /// The number of groups that data files are put in, when files are shared out.
+    pub max_num_shards: Option<usize>,
+    /// How far, in seconds, a delta or a video frame may lie from where it should.
+    pub tolerance_s: f64,
+    /// Whether a frame is `[H, W, C]` or `[C, H, W]`.
+    pub frame_layout: Layout,
+    /// The numbers that pixels are given as.
+    pub frame_type: FrameType,
+    /// The most video decoders open at once.
+    pub video_decoder_cache_size: usize,
+}
+
+/// Builds an [`EpisodePool`]; made by [`EpisodePool::builder`].
+///
+/// | option | default | why |
+/// |---|---|---|
+/// | `episodes` | all | |
+/// | `exclude_episodes` | none | |
+/// | `drop_n_first_frames`, `drop_n_last_frames` | 0 | |
+/// | `delta_timestamps` | none | a key without deltas gives its frame's own value |
+/// | `episode_pool_size` | 64 | batches mix about as well as a global shuffle's; rows are small |
+/// | `seed` | 0 | |
+/// | `shuffle` | true | |
+/// | `topology` | a single consumer | a library does not guess from the environment |
+/// | `shard_unit` | `Episode` | no consumer idles, and shares are balanced by frames |
+/// | `max_num_shards` | every file is a shard | only for `ShardUnit::File` |
+/// | `tolerance_s` | 1e-4 | as lerobot's |
+/// | `frame_layout` | `Hwc` | as pictures are stored |
+/// | `frame_type` | `U8` | a quarter of the memory; the division is cheaper on the accelerator |
+/// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128 | the pool's working set |
+#[derive(Debug, Clone)]
+#[must_use = "call `build` to get the pool"]
+pub struct Builder {
+    source: String,
+    filter: Filter,
+    keep_ranges_file: Option<PathBuf>,
+    topology: Topology,
+    buffer_size: Option<usize>,
+    decoder_cache_size: Option<usize>,
+    options: Options,
+}
+
+impl Builder {
+    pub(crate) fn new(source: String) -> Self {
+        Self {
+            source,
+            filter: Filter::default(),
+            keep_ranges_file: None,
+            topology: Topology::single(),
+            buffer_size: None,
+            decoder_cache_size: None,
+            options: Options {
+                delta_timestamps: BTreeMap::new(),
+                episode_pool_size: 64,
+                seed: 0,
+                shuffle: true,
+                shard_unit: ShardUnit::Episode,
+                max_num_shards: None,
+                tolerance_s: 1e-4,
+                frame_layout: Layout::Hwc,
+                frame_type: FrameType::U8,
+                video_decoder_cache_size: 0,
+            },
+        }
+    }
+
+    /// Emits only these episodes, by their numbers in the dataset.
+    pub fn episodes(mut self, episodes: impl IntoIterator<Item = usize>) -> Self {
+        self.filter.episodes = Some(episodes.into_iter().collect());
+        self
+    }
+
+    /// Emits no frame of these episodes.
+    pub fn exclude_episodes(mut self, episodes: impl IntoIterator<Item = usize>) -> Self {
+        self.filter.exclude_episodes = episodes.into_iter().collect();
+        self
+    }
+
+    /// Emits none of the first `frames` frames of every episode; windows may still look into them.
+    pub fn drop_n_first_frames(mut self, frames: usize) -> Self {
+        self.filter.drop_n_first_frames = frames;
+        self
+    }
+
+    /// Emits none of the last `frames` frames of every episode; windows may still look into them.
+    pub fn drop_n_last_frames(mut self, frames: usize) -> Self {
+        self.filter.drop_n_last_frames = frames;
+        self
+    }
+
+    /// Emits only the frames that a JSON file names: `{"3": [[0, 40], [60, 90]]}`, half-open ranges by episode.
+    /// Episodes that it does not name are emitted whole; windows may still look into frames left out.
+    pub fn keep_ranges_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.keep_ranges_file = Some(path.into());
+        self
+    }
+
+    /// Windows by feature key: seconds relative to the emitted frame, each a whole number of frames.
+    pub fn delta_timestamps(mut self, deltas: BTreeMap<String, Vec<f64>>) -> Self {
+        self.options.delta_timestamps = deltas;
+        self
+    }
+
+    /// The number of whole episodes whose rows are kept in memory, and across which frames are drawn.
+    pub fn episode_pool_size(mut self, episodes: usize) -> Self {
+        self.options.episode_pool_size = episodes;
+        self
+    }
+
+    /// Accepted for those who come from a shuffle buffer, ignored, and warned about.
+    pub fn buffer_size(mut self, frames: usize) -> Self {
+        self.buffer_size = Some(frames);
+        self
+    }
+
+    /// The seed of every order and of every sample's own seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Whether to draw at random, or to keep the dataset's order.
+    pub fn shuffle(mut self, shuffle: bool) -> Self {
+        self.options.shuffle = shuffle;
+        self
+    }
+
+    /// Which consumer of the fleet this is.
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = topology;
+        self
+    }
+
+    /// What the consumers share out among themselves.
+    pub fn shard_unit(mut self, unit: ShardUnit) -> Self {
+        self.options.shard_unit = unit;
+        self
+    }
+
+    /// With [`ShardUnit::File`]: the number of groups that files are put in before they are shared out.
+    pub fn max_num_shards(mut self, shards: usize) -> Self {
+        self.options.max_num_shards = Some(shards);
+        self
+    }
+
+    /// How far, in seconds, a delta may lie from a whole number of frames, and a video frame from its time.
+    pub fn tolerance_s(mut self, tolerance_s: f64) -> Self {
+        self.options.tolerance_s = tolerance_s;
+        self
+    }
+
+    /// Whether a frame is `[H, W, C]` or `[C, H, W]`.
+    pub fn frame_layout(mut self, layout: Layout) -> Self {
+        self.options.frame_layout = layout;
+        self
+    }
+
+    /// The numbers that pixels are given as.
+    pub fn frame_type(mut self, frame_type: FrameType) -> Self {
+        self.options.frame_type = frame_type;
+        self
+    }
+
+    /// The most video decoders open at once, for each consumer.
+    pub fn video_decoder_cache_size(mut self, decoders: usize) -> Self {
+        self.decoder_cache_size = Some(decoders);
+        self
+    }
+
+    /// Checks every option, reads the dataset's metadata, and works out this consumer's share.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Option`] for a value outside an option's range.
+    /// - [`Error::Source`], [`Error::Metadata`] when the dataset is not there or not whole.
+    /// - [`Error::DeltaTimestamps`] for deltas that are not whole frames, or of unknown features.
+    /// - [`Error::Plan`] for an unknown episode or an empty selection.
+    /// - [`Error::KeepRanges`], [`Error::KeepRangesFile`] for the file of that option.
+    pub fn build(mut self) -> Result<EpisodePool, Error> {
+        self.check_options()?;
+        if let Some(path) = &self.keep_ranges_file {
+            self.filter.keep_ranges = keep_ranges::read(path)?;
+        }
+        let source = Source::parse(&self.source)?;
+        let metadata = Metadata::read(&SourceStorage(&source)).map_err(Error::Metadata)?;
+        let info = metadata.info();
+
+        let known: Vec<&str> = info.features().iter().map(dataset::Feature::key).collect();
+        let windows = DeltaTimestamps::new(
+            &self.options.delta_timestamps,
+            info.fps(),
+            self.options.tolerance_s,
+            &known,
+        )?;
+        let format = FrameFormat {
+            layout: self.options.frame_layout,
+            element: self.options.frame_type,
+        };
+        let fields = schema::fields(info, &windows, format)?;
+
+        let episodes: Vec<EpisodeInfo> = metadata
+            .episodes()
+            .iter()
+            .map(|episode| EpisodeInfo {
+                episode_index: episode.episode_index(),
+                length: episode.length(),
+                file: episode.data_file(),
+            })
+            .collect();
+        let selection = Selection::new(&episodes, &self.filter)?;
+
+        let working_set = self
+            .options
+            .episode_pool_size
+            .saturating_add(1)
+            .saturating_mul(info.camera_keys().count());
+        self.options.video_decoder_cache_size = self
+            .decoder_cache_size
+            .unwrap_or(working_set.clamp(1, MAX_DEFAULT_DECODERS));
+
+        let mut warnings: Vec<Warning> = metadata
+            .warnings()
+            .iter()
+            .cloned()
+            .map(Warning::Dataset)
+            .collect();
+        warnings.extend(selection.warnings().iter().cloned().map(Warning::Planning));
+        warnings.extend(
+            self.buffer_size
+                .map(|buffer_size| Warning::BufferSizeIgnored {
+                    buffer_size,
+                    episode_pool_size: self.options.episode_pool_size,
+                }),
+        );
+
+        let dataset = Arc::new(Dataset {
+            source,
+            metadata,
+            selection,
+            fields,
+            options: self.options,
+        });
+        let pool = EpisodePool::new(dataset, self.topology, warnings)?;
+        for warning in pool.warnings() {
+            tracing::warn!("{warning}");
+        }
+        Ok(pool)
+    }
+
+    fn check_options(&self) -> Result<(), Error> {
+        let at_least_one = |option, found: Option<usize>| match found {
+            Some(0) => Err(Error::Option {
+                option,
+                found: "0".to_owned(),
+                expected: "at least 1",
+            }),
+            _ => Ok(()),
+        };
+        at_least_one("episode_pool_size", Some(self.options.episode_pool_size))?;
+        at_least_one("max_num_shards", self.options.max_num_shards)?;
+        at_least_one("video_decoder_cache_size", self.decoder_cache_size)?;
+        let tolerance_s = self.options.tolerance_s;
+        if !(tolerance_s.is_finite() && tolerance_s >= 0.0) {
+            return Err(Error::Option {
+                option: "tolerance_s",
+                found: tolerance_s.to_string(),
+                expected: "a finite number of seconds, 0 or more",
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! One consumer's epoch: the plan's steps, carried out.
+
+use decode::{CacheStats, DecoderCache};
+use pool_core::{Coverage, CoverageReport, Emission, Plan, Step};
+
+use crate::assemble::{self, FrameId};
+use crate::resident::Residents;
+use crate::{Array, Batches, EpisodePool, Error, Sample};
+
+/// The samples of one epoch, in the planned order.
+///
+/// Ends at the first error: what comes after it would be an epoch with a hole.
+#[derive(Debug)]
+#[must_use = "an epoch does nothing until it is iterated"]
+pub struct Epoch {
+    pool: EpisodePool,
+    epoch: u64,
+    plan: Plan,
+    residents: Residents,
+    decoders: DecoderCache,
+    emitted: Coverage,
+    skipped: u64,
+    peak_episodes: usize,
+    failed: bool,
+}
+
+/// What an epoch did so far.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct EpochReport {
+    /// The epoch.
+    pub epoch: u64,
+    /// The frames emitted, against those that the consumer owns.
+    pub coverage: CoverageReport,
+    /// The digest of the frames emitted: sums over consumers are those of the fleet.
+    pub emitted: Coverage,
+    /// The frames that were passed over at the start, when resuming.
+    pub skipped: u64,
+    /// The most episodes that were in memory at once.
+    pub peak_resident_episodes: usize,
+    /// The most memory that their rows took, in bytes.
+    pub peak_resident_bytes: usize,
+    /// The open-decoder cache's counters.
+    pub video_decoder_cache: CacheStats,
+}
+
+impl Epoch {
+    pub(crate) fn new(pool: EpisodePool, epoch: u64, plan: Plan, skipped: u64) -> Self {
+        let decoders = DecoderCache::new(pool.options().video_decoder_cache_size);
+        Self {
+            pool,
+            epoch,
+            plan,
+            residents: Residents::default(),
+            decoders,
+            emitted: Coverage::default(),
+            skipped,
+            peak_episodes: 0,
+            failed: false,
+        }
+    }
+
+    /// The samples in batches of `batch_size`; with `drop_last`, without a last one that is not full.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Option`] when `batch_size` is 0.
+    pub fn batches(self, batch_size: usize, drop_last: bool) -> Result<Batches, Error> {
+        Batches::new(self, batch_size, drop_last)
+    }
+
+    /// The number of samples still to come.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.plan.remaining()
+    }
+
+    /// What the epoch did so far.
+    #[must_use]
+    pub fn report(&self) -> EpochReport {
+        EpochReport {
+            epoch: self.epoch,
+            coverage: CoverageReport::new(self.pool.coverage(), self.emitted),
+            emitted: self.emitted,
+            skipped: self.skipped,
+            peak_resident_episodes: self.peak_episodes,
+            peak_resident_bytes: self.residents.peak_bytes(),
+            video_decoder_cache: self.decoders.stats(),
+        }
+    }
+
+    pub(crate) fn pool(&self) -> &EpisodePool {
+        &self.pool
+    }
+
+    /// Writes the next frame into row `row` of `arrays`; `None` when the epoch is over.
+    pub(crate) fn write_next(
+        &mut self,
+        arrays: &mut [Array],
+        row: usize,
+    ) -> Option<Result<Emission, Error>> {
+        if self.failed {
+            return None;
+        }
+        let result = self.advance(arrays, row).transpose();
+        self.failed = matches!(result, Some(Err(_)));
+        result
+    }
+
+    fn advance(&mut self, arrays: &mut [Array], row: usize) -> Result<Option<Emission>, Error> {
+        let dataset = &self.pool.dataset;
+        for step in self.plan.by_ref() {
+            match step {
+                Step::Admit { episode_index } => {
+                    let episode = dataset
+                        .metadata
+                        .episode(episode_index)
+                        .expect("the plan was made from the metadata's episodes");
+                    self.residents
+                        .admit(&dataset.source, &dataset.metadata, episode)?;
+                    self.peak_episodes = self.peak_episodes.max(self.residents.len());
+                }
+                Step::Evict { episode_index } => self.residents.evict(episode_index),
+                Step::Emit(emission) => {
+                    let frame = FrameId {
+                        episode_index: emission.episode_index,
+                        frame_index: emission.frame_index,
+                    };
+                    let resident = self
+                        .residents
+                        .get_mut(frame.episode_index)
+                        .expect("the plan admits an episode before it emits from it");
+                    let cameras = dataset.cameras(&self.decoders);
+                    assemble::write(dataset, &cameras, resident, frame, arrays, row)?;
+                    self.emitted.record(frame.episode_index, frame.frame_index);
+                    return Ok(Some(emission));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Epoch {
+    type Item = Result<Sample, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut arrays = assemble::arrays(&self.pool.dataset.fields, 1);
+        let emission = match self.write_next(&mut arrays, 0)? {
+            Ok(emission) => emission,
+            Err(error) => return Some(Err(error)),
+        };
+        let frame = FrameId {
+            episode_index: emission.episode_index,
+            frame_index: emission.frame_index,
+        };
+        Some(Ok(Sample::new(
+            &self.pool.dataset,
+            frame,
+            emission.seed,
+            arrays,
+        )))
+    }
+}

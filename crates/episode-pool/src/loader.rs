@@ -1,0 +1,249 @@
+//! The workers of one rank as threads, and their batches in the order of a `DataLoader`.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use pool_core::{Coverage, CoverageReport};
+use resume::State;
+
+use crate::{Batch, Batches, EpisodePool, EpochReport, Error};
+
+/// How a loader turns an epoch into batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoaderOptions {
+    /// The number of samples in a batch.
+    pub batch_size: usize,
+    /// Whether each worker leaves out a last batch that is not full.
+    pub drop_last: bool,
+    /// The batches that each worker may have ready before they are taken. At least 1.
+    pub prefetch_batches: usize,
+}
+
+impl Default for LoaderOptions {
+    fn default() -> Self {
+        Self {
+            batch_size: 1,
+            drop_last: false,
+            prefetch_batches: 2,
+        }
+    }
+}
+
+/// All workers of a rank, each on its own thread.
+///
+/// Batches come as PyTorch's `DataLoader` hands them out: the workers take turns, one batch each, and one that has no
+/// more drops out. So the sequence depends on the pool's options and the number of workers, never on timing.
+///
+/// The number of workers is that of the pool's [`Topology`](pool_core::Topology).
+#[derive(Debug, Clone)]
+pub struct Loader {
+    workers: Vec<EpisodePool>,
+    pool: EpisodePool,
+    options: LoaderOptions,
+}
+
+impl Loader {
+    /// A loader over all workers of the pool's rank.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Option`] for a batch size or a prefetch of 0, [`Error::NothingToEmit`] when no worker owns an episode.
+    pub fn new(pool: &EpisodePool, options: LoaderOptions) -> Result<Self, Error> {
+        for (option, value) in [
+            ("batch_size", options.batch_size),
+            ("prefetch_batches", options.prefetch_batches),
+        ] {
+            if value == 0 {
+                return Err(Error::Option {
+                    option,
+                    found: "0".to_owned(),
+                    expected: "at least 1",
+                });
+            }
+        }
+        let workers = pool.workers()?;
+        if workers.iter().all(|worker| worker.num_frames() == 0) {
+            return Err(pool.nothing_to_emit());
+        }
+        Ok(Self {
+            workers,
+            pool: pool.clone(),
+            options,
+        })
+    }
+
+    /// The batches of one epoch.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EpisodePool::epoch`].
+    pub fn epoch(&self, epoch: u64) -> Result<LoaderEpoch, Error> {
+        self.start(epoch, &vec![0; self.workers.len()], 0)
+    }
+
+    /// The rest of the epoch in which `state` lies, and that epoch's number: the batches after
+    /// `state.batches_consumed`, exactly.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Option`] when `state.batch_size` is not the loader's; [`Error::Resume`] when the state leads nowhere.
+    pub fn resume(&self, state: &State) -> Result<LoaderEpoch, Error> {
+        if state.batch_size != self.options.batch_size as u64 {
+            return Err(Error::Option {
+                option: "batch_size",
+                found: self.options.batch_size.to_string(),
+                expected: "the batch size of the state that is resumed",
+            });
+        }
+        let position = self.pool.position(state, self.options.drop_last)?;
+        self.start(
+            position.epoch(),
+            position.samples_to_skip(),
+            position.next_worker(),
+        )
+    }
+
+    fn start(&self, epoch: u64, skips: &[u64], next: usize) -> Result<LoaderEpoch, Error> {
+        let mut workers = Vec::with_capacity(self.workers.len());
+        for (pool, &skip) in self.workers.iter().zip(skips) {
+            let batches = pool
+                .epoch_from(epoch, skip)?
+                .batches(self.options.batch_size, self.options.drop_last)?;
+            workers.push(Worker::spawn(batches, self.options.prefetch_batches));
+        }
+        // Worker `next` is the first in turn; those before it come after the last.
+        let mut turn: Vec<usize> = (0..workers.len()).collect();
+        turn.rotate_left(next);
+        let selected = total(self.workers.iter().map(EpisodePool::coverage));
+        Ok(LoaderEpoch {
+            epoch,
+            workers,
+            turn: turn.into(),
+            selected,
+            reports: Vec::new(),
+            failed: false,
+        })
+    }
+}
+
+/// What a worker sends: its batches, then its report.
+#[derive(Debug)]
+enum Message {
+    Batch(Box<Batch>),
+    Failed(Error),
+    Done(Box<EpochReport>),
+}
+
+/// A worker's thread, which is joined when this is dropped.
+#[derive(Debug)]
+struct Worker {
+    /// `None` only while dropping: without a receiver the thread ends at its next batch.
+    messages: Option<Receiver<Message>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts the worker's thread. It ends with its epoch, or at the first batch that nobody takes.
+    fn spawn(mut batches: Batches, prefetch_batches: usize) -> Self {
+        let (sender, messages) = sync_channel(prefetch_batches);
+        let thread = thread::spawn(move || {
+            for batch in batches.by_ref() {
+                let (message, last) = match batch {
+                    Ok(batch) => (Message::Batch(Box::new(batch)), false),
+                    Err(error) => (Message::Failed(error), true),
+                };
+                // The receiver is gone when the epoch was dropped: there is nobody to tell.
+                if sender.send(message).is_err() || last {
+                    return;
+                }
+            }
+            let _nobody_to_tell = sender.send(Message::Done(Box::new(batches.report())));
+        });
+        Self {
+            messages: Some(messages),
+            thread: Some(thread),
+        }
+    }
+
+    fn next_message(&self) -> Option<Message> {
+        self.messages.as_ref()?.recv().ok()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.messages = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was told as `WorkerDied` already, to whoever asked for the batch.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// The batches of one epoch of a [`Loader`]. Dropping it stops the workers.
+#[derive(Debug)]
+#[must_use = "an epoch does nothing until it is iterated"]
+pub struct LoaderEpoch {
+    epoch: u64,
+    workers: Vec<Worker>,
+    turn: VecDeque<usize>,
+    selected: Coverage,
+    reports: Vec<EpochReport>,
+    failed: bool,
+}
+
+impl LoaderEpoch {
+    /// The epoch's number.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// What the workers did, each added when it has no more batches: complete at the epoch's end.
+    #[must_use]
+    pub fn reports(&self) -> &[EpochReport] {
+        &self.reports
+    }
+
+    /// The frames emitted by the workers that are done, against those that the rank owns.
+    #[must_use]
+    pub fn coverage(&self) -> CoverageReport {
+        CoverageReport::new(
+            self.selected,
+            total(self.reports.iter().map(|report| report.emitted)),
+        )
+    }
+}
+
+impl Iterator for LoaderEpoch {
+    type Item = Result<Batch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.failed {
+            let worker = self.turn.pop_front()?;
+            match self.workers[worker].next_message() {
+                Some(Message::Batch(batch)) => {
+                    self.turn.push_back(worker);
+                    return Some(Ok(*batch));
+                }
+                Some(Message::Done(report)) => self.reports.push(*report),
+                Some(Message::Failed(error)) => {
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+                None => {
+                    self.failed = true;
+                    return Some(Err(Error::WorkerDied { worker }));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn total(parts: impl Iterator<Item = Coverage>) -> Coverage {
+    let mut sum = Coverage::default();
+    parts.for_each(|part| sum.merge(part));
+    sum
+}

@@ -1,0 +1,285 @@
+//! The pool itself: a dataset, options and a place in the fleet, from which epochs are made.
+
+use std::sync::Arc;
+
+use dataset::Metadata;
+use decode::DecoderCache;
+use pool_core::{Coverage, Plan, PlanOptions, Selection, Sharding, Share, Topology};
+use prefetch::Source;
+use resume::{Position, State};
+
+use crate::assemble::{self, FrameId};
+use crate::builder::{Builder, Options};
+use crate::cameras::Cameras;
+use crate::resident::Residents;
+use crate::{Epoch, Error, Field, Sample, Warning};
+
+/// What all consumers of one dataset share: nothing in it changes after building.
+#[derive(Debug)]
+pub(crate) struct Dataset {
+    pub(crate) source: Source,
+    pub(crate) metadata: Metadata,
+    pub(crate) selection: Selection,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) options: Options,
+}
+
+impl Dataset {
+    /// The data file that an episode's rows lie in, for messages.
+    pub(crate) fn data_file_name(&self, episode_index: usize) -> &str {
+        self.metadata
+            .episode(episode_index)
+            .and_then(|episode| self.metadata.data_files().get(episode.data_file()))
+            .map_or("data", String::as_str)
+    }
+
+    pub(crate) fn cameras<'a>(&'a self, decoders: &'a DecoderCache) -> Cameras<'a> {
+        Cameras {
+            source: &self.source,
+            decoders,
+            fps: self.metadata.info().fps(),
+            tolerance_s: self.options.tolerance_s,
+            layout: self.options.frame_layout,
+        }
+    }
+}
+
+/// One consumer's view of a dataset: rank and worker, options, and the share of episodes that follows from them.
+///
+/// Made by [`EpisodePool::builder`]. Cheap to clone; each [`epoch`](Self::epoch) is independent of the others.
+///
+/// - All is checked when the pool is built: an epoch fails only for what a file holds.
+/// - Building reads the metadata, never rows or video.
+#[derive(Debug, Clone)]
+pub struct EpisodePool {
+    pub(crate) dataset: Arc<Dataset>,
+    topology: Topology,
+    share: Share,
+    warnings: Arc<[Warning]>,
+}
+
+impl EpisodePool {
+    /// Starts to build a pool over the dataset at `source`: a local directory, as a path or a `file://` URL.
+    #[must_use]
+    pub fn builder(source: impl Into<String>) -> Builder {
+        Builder::new(source.into())
+    }
+
+    pub(crate) fn new(
+        dataset: Arc<Dataset>,
+        topology: Topology,
+        mut warnings: Vec<Warning>,
+    ) -> Result<Self, Error> {
+        let sharding = Sharding {
+            unit: dataset.options.shard_unit,
+            max_num_shards: dataset.options.max_num_shards,
+        };
+        let share = Share::new(&dataset.selection, &topology, &sharding)?;
+        let plan = Plan::new(&share, &plan_options(&dataset.options, 0))?;
+        let planning = share.warnings().iter().chain(plan.warnings());
+        warnings.extend(planning.cloned().map(Warning::Planning));
+        Ok(Self {
+            dataset,
+            topology,
+            share,
+            warnings: warnings.into(),
+        })
+    }
+
+    /// The same dataset and options for another consumer of the fleet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plan`] when the sharding does not fit the topology.
+    pub fn with_topology(&self, topology: Topology) -> Result<Self, Error> {
+        Self::new(Arc::clone(&self.dataset), topology, Vec::new())
+    }
+
+    /// The dataset's metadata.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        &self.dataset.metadata
+    }
+
+    /// The fields of every sample, in order.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.dataset.fields
+    }
+
+    /// The consumer's place in the fleet.
+    #[must_use]
+    pub fn topology(&self) -> Topology {
+        self.topology
+    }
+
+    /// The options in force.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.dataset.options
+    }
+
+    /// What building found worth telling. Each was logged once, too.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The number of frames that this consumer emits in an epoch.
+    #[must_use]
+    pub fn num_frames(&self) -> u64 {
+        self.share.num_frames()
+    }
+
+    /// The digest of the frames that this consumer emits in an epoch.
+    #[must_use]
+    pub fn coverage(&self) -> Coverage {
+        let mut coverage = Coverage::default();
+        for episode in self.share.episodes() {
+            episode
+                .frames()
+                .for_each(|frame| coverage.record(episode.episode_index(), frame));
+        }
+        coverage
+    }
+
+    /// The digest of the frames that the whole fleet emits in an epoch.
+    #[must_use]
+    pub fn fleet_coverage(&self) -> Coverage {
+        self.dataset.selection.coverage()
+    }
+
+    /// The order of one epoch for this consumer, without reading anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plan`] for an invalid option.
+    pub fn plan(&self, epoch: u64) -> Result<Plan, Error> {
+        Ok(Plan::new(
+            &self.share,
+            &plan_options(&self.dataset.options, epoch),
+        )?)
+    }
+
+    /// The samples of one epoch, from its beginning.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NothingToEmit`] when this consumer is the only one of its rank and owns no episode.
+    pub fn epoch(&self, epoch: u64) -> Result<Epoch, Error> {
+        self.epoch_from(epoch, 0)
+    }
+
+    /// The samples of one epoch after the first `samples` of this consumer.
+    ///
+    /// Nothing is read to get there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NothingToEmit`] when this consumer is the only one of its rank and owns no episode.
+    pub fn epoch_from(&self, epoch: u64, samples: u64) -> Result<Epoch, Error> {
+        if self.num_frames() == 0 && self.topology.consumers_per_rank() == 1 {
+            return Err(self.nothing_to_emit());
+        }
+        let mut plan = self.plan(epoch)?;
+        let skipped = plan.skip_emissions(samples);
+        Ok(Epoch::new(self.clone(), epoch, plan, skipped))
+    }
+
+    /// Where a rank stands after `state.batches_consumed` batches of `state.batch_size` samples, counted over all epochs,
+    /// when its workers' batches are taken in turn.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Resume`] when the state leads nowhere, as with a batch size of 0.
+    pub fn position(&self, state: &State, drop_last: bool) -> Result<Position, Error> {
+        let shares = self.worker_frames()?;
+        Ok(state.position(&shares, drop_last)?)
+    }
+
+    /// How many frames each worker of this rank emits in an epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plan`] as for [`with_topology`](Self::with_topology).
+    pub fn worker_frames(&self) -> Result<Vec<u64>, Error> {
+        self.workers()?
+            .iter()
+            .map(|worker| Ok(worker.num_frames()))
+            .collect()
+    }
+
+    /// The consumers of this rank, in order.
+    pub(crate) fn workers(&self) -> Result<Vec<Self>, Error> {
+        (0..self.topology.consumers_per_rank())
+            .map(|worker| {
+                let topology = self
+                    .topology
+                    .with_worker(worker, self.topology.num_workers())?;
+                self.with_topology(topology)
+            })
+            .collect()
+    }
+
+    /// The sample of one frame by its global index (the `index` column), whatever the plan and the filters say.
+    ///
+    /// Each call reads the frame's episode anew: meant for looking, not for training.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchFrame`] outside the dataset, and everything that reading can meet.
+    pub fn sample(&self, index: usize) -> Result<Sample, Error> {
+        let dataset = &self.dataset;
+        let (episode_index, frame_index) =
+            dataset
+                .metadata
+                .locate(index)
+                .ok_or_else(|| Error::NoSuchFrame {
+                    index,
+                    total_frames: dataset.metadata.total_frames(),
+                })?;
+        let episode = dataset
+            .metadata
+            .episode(episode_index)
+            .expect("`locate` returns an episode of the metadata");
+        let mut residents = Residents::default();
+        residents.admit(&dataset.source, &dataset.metadata, episode)?;
+        let resident = residents
+            .get_mut(episode_index)
+            .expect("the episode was just admitted");
+        let decoders = DecoderCache::new(1);
+        let frame = FrameId {
+            episode_index,
+            frame_index,
+        };
+        let mut arrays = assemble::arrays(&dataset.fields, 1);
+        assemble::write(
+            dataset,
+            &dataset.cameras(&decoders),
+            resident,
+            frame,
+            &mut arrays,
+            0,
+        )?;
+        let seed = pool_core::emission_seed(dataset.options.seed, 0, episode_index, frame_index);
+        Ok(Sample::new(dataset, frame, seed, arrays))
+    }
+
+    pub(crate) fn nothing_to_emit(&self) -> Error {
+        Error::NothingToEmit {
+            rank: self.topology.rank(),
+            world_size: self.topology.world_size(),
+            worker: self.topology.worker(),
+            num_workers: self.topology.num_workers(),
+        }
+    }
+}
+
+fn plan_options(options: &Options, epoch: u64) -> PlanOptions {
+    PlanOptions {
+        seed: options.seed,
+        epoch,
+        episode_pool_size: options.episode_pool_size,
+        shuffle: options.shuffle,
+    }
+}

@@ -1,0 +1,10 @@
+//! The crate's promises, through its public API.
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod contracts;
+mod earlier_loaders;
+mod loader;
+mod options;
+mod parity;
+mod support;
