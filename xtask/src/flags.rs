@@ -23,13 +23,22 @@ xflags::xflags! {
             optional --fuzz
         }
 
-        /// Check the contracts of the order (every frame once, ...), on random episode lengths or on your own.
+        /// Check the contracts of the order (every frame once, ...), on random episode lengths or on your own. Those about
+        /// chance have nothing to judge in a few dozen frames.
         cmd contracts {
             /// Lengths of the episodes in frames, in dataset order, such as 3,1,4.
             optional --lengths lengths: Lengths
             /// The same from a file that holds a JSON array.
             optional --lengths-file file: PathBuf
-            /// Number of random cases of each property (only without lengths).
+            /// Number of ranks; with lengths only. Several topologies are checked if neither this nor --num-workers is given.
+            optional --world-size world_size: usize
+            /// Number of workers of each rank; with lengths only.
+            optional --num-workers num_workers: usize
+            /// Episodes in a consumer's pool; with lengths only. 64 by default.
+            optional --episode-pool-size episode_pool_size: usize
+            /// Seed of the order; with lengths only. 0 by default.
+            optional --seed seed: u64
+            /// Number of random cases of each property; without lengths only. 256 by default.
             optional --cases cases: u32
         }
 
