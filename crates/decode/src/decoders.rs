@@ -99,6 +99,9 @@ impl DecoderCache {
         let slot = self.slots.get_with_by_ref(key, Arc::default);
         // moka evicts in batches, when it comes to it: files must not stay open for so long.
         self.slots.run_pending_tasks();
+        if !self.slots.contains_key(key) {
+            slot.evict();
+        }
         let result = self.use_slot(key, &slot, open, use_it);
         slot.close_if_evicted();
         result

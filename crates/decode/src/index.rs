@@ -1,5 +1,7 @@
 //! The packet index: what a file holds, and which packets a frame needs.
 
+use std::fmt;
+
 use crate::time::TimeBase;
 
 /// One packet: the bytes of one frame.
@@ -22,7 +24,6 @@ pub(crate) struct Packet {
 /// All packets of a file's video stream, and the order in which their frames are shown.
 ///
 /// Invariant: at least one frame is shown.
-#[derive(Debug)]
 pub(crate) struct PacketIndex {
     /// In decode order.
     packets: Vec<Packet>,
@@ -125,6 +126,15 @@ impl PacketIndex {
         (0..=packet)
             .rev()
             .find(|&start| self.packets[start].key && self.packets[start].pts <= pts)
+    }
+}
+
+impl fmt::Debug for PacketIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PacketIndex")
+            .field("packets", &self.packets.len())
+            .field("shown", &self.shown.len())
+            .finish_non_exhaustive()
     }
 }
 

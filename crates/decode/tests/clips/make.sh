@@ -43,8 +43,8 @@ ff -f lavfi -i "$(src 64x48 2),select='not(eq(n\,3)+eq(n\,4)+eq(n\,9))'" -fps_mo
 # 200 episodes of 7 to 17 frames in one file: 2,399 frames, at 30 and at 30000/1001 frames a second. A flat gray counts them in
 # base 16: the left half the low digit, the right half's upper part the middle one, its lower part the high one.
 for rate in 30 30000/1001; do
-  ff -f lavfi -i "color=s=32x16:r=$rate:d=82,format=gray,geq=lum='8+16*if(lt(X\,16)\,mod(N\,16)\,if(lt(Y\,8)\,mod(floor(N/16)\,16)\,floor(N/256)))'" \
-    -frames:v 2399 $x264 -preset veryslow -g 60 -crf 30 "long_$(echo $rate | tr / _).mp4"
+  ff -f lavfi -i "color=s=32x16:r=$rate:d=82,format=gray,geq=lum='20+14*if(lt(X\,16)\,mod(N\,16)\,if(lt(Y\,8)\,mod(floor(N/16)\,16)\,floor(N/256)))'" \
+    -frames:v 2399 $x264 -preset veryslow -g 60 -crf 24 "long_$(echo $rate | tr / _).mp4"
 done
 
 # Depth: four frames of the constant codes 64, 1024, 2048 and 4032; and a slope of codes within each of six frames. Both lossless.

@@ -1,1 +1,207 @@
-//! Later.
+//! The media: its failures, its panics, its life.
+
+use std::error::Error as _;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use decode::{DecoderCache, Error, Video, VideoOptions};
+
+use crate::clips;
+
+/// What a media does at a read.
+type Behaviour = Box<dyn FnMut(usize) -> Step + Send>;
+
+enum Step {
+    /// Read at most so many bytes.
+    Read(usize),
+    Fail(io::ErrorKind),
+    Panic,
+}
+
+/// Bytes behind a behaviour, which is told the number of the read.
+struct Media {
+    bytes: Cursor<Vec<u8>>,
+    reads: usize,
+    behaviour: Behaviour,
+    alive: Arc<AtomicUsize>,
+}
+
+impl Media {
+    fn new(
+        name: &str,
+        alive: &Arc<AtomicUsize>,
+        behaviour: impl FnMut(usize) -> Step + Send + 'static,
+    ) -> Box<Self> {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Box::new(Self {
+            bytes: Cursor::new(clips::bytes(name)),
+            reads: 0,
+            behaviour: Box::new(behaviour),
+            alive: Arc::clone(alive),
+        })
+    }
+}
+
+impl Drop for Media {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Read for Media {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads += 1;
+        match (self.behaviour)(self.reads - 1) {
+            Step::Read(most) => {
+                let len = buffer.len().min(most);
+                self.bytes.read(&mut buffer[..len])
+            }
+            Step::Fail(kind) => Err(io::Error::new(kind, "the cable is out")),
+            Step::Panic => panic!("the media panics"),
+        }
+    }
+}
+
+impl Seek for Media {
+    fn seek(&mut self, target: SeekFrom) -> io::Result<u64> {
+        self.bytes.seek(target)
+    }
+}
+
+fn open(media: Box<Media>) -> Result<Video, Error> {
+    Video::open(media, "a.mp4", "wrist", &VideoOptions::default())
+}
+
+#[test]
+fn short_and_interrupted_reads_are_no_failures() {
+    let alive = Arc::default();
+    let media = Media::new("b_frames", &alive, |read| {
+        if read % 3 == 1 {
+            Step::Fail(io::ErrorKind::Interrupted)
+        } else {
+            Step::Read(7)
+        }
+    });
+    let mut video = open(media).unwrap();
+    let frames = clips::rgb(&mut video, &[0.1, 3.9]).unwrap();
+    assert_eq!(
+        [clips::number(&frames[0], 64), clips::number(&frames[1], 64)],
+        [1, 39]
+    );
+}
+
+#[test]
+fn a_failing_media_is_an_error_with_its_cause_whenever_it_fails() {
+    let alive = Arc::default();
+    let (mut at_open, mut at_decode) = (0, 0);
+    for failing in 0.. {
+        let media = Media::new("open_gop", &alive, move |read| {
+            if read == failing {
+                Step::Fail(io::ErrorKind::ConnectionReset)
+            } else {
+                Step::Read(500)
+            }
+        });
+        let error = match open(media) {
+            Err(error) => {
+                at_open += 1;
+                error
+            }
+            Ok(mut video) => match clips::rgb(&mut video, &[3.9]) {
+                Err(error) => {
+                    at_decode += 1;
+                    // The next request does not suffer from it.
+                    assert_eq!(
+                        clips::number(&clips::rgb(&mut video, &[3.9]).unwrap()[0], 64),
+                        39
+                    );
+                    error
+                }
+                Ok(_) => break,
+            },
+        };
+        assert!(
+            matches!(error, Error::Io { .. }) && !error.is_damaged_file(),
+            "read {failing}: {error:?}"
+        );
+        assert!(
+            error
+                .to_string()
+                .starts_with("a.mp4: camera `wrist`: could not read "),
+            "{error}"
+        );
+        assert_eq!(error.source().unwrap().to_string(), "the cable is out");
+    }
+    assert!(at_open > 3 && at_decode > 3, "{at_open}, {at_decode}");
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_panicking_media_panics_through_and_leaves_nothing_behind() {
+    let alive = Arc::default();
+    for failing in [0, 1, 5] {
+        let media = Media::new("b_frames", &alive, move |read| {
+            if read == failing {
+                Step::Panic
+            } else {
+                Step::Read(500)
+            }
+        });
+        let payload = catch_unwind(AssertUnwindSafe(|| open(media))).unwrap_err();
+        assert_eq!(payload.downcast_ref(), Some(&"the media panics"));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[test]
+fn a_media_lives_as_long_as_its_video() {
+    let alive = Arc::default();
+    let video = open(Media::new("hevc_cra", &alive, |_| Step::Read(usize::MAX))).unwrap();
+    assert_eq!(alive.load(Ordering::SeqCst), 1);
+    drop(video);
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn larger_pictures_than_allowed_are_refused() {
+    let mut options = VideoOptions::default();
+    options.max_pixels = 64 * 48 - 1;
+    let alive = Arc::default();
+    let error = Video::open(
+        Media::new("b_frames", &alive, |_| Step::Read(usize::MAX)),
+        "a.mp4",
+        "wrist",
+        &options,
+    )
+    .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::OverLimit {
+                found: 3072,
+                limit: 3071,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    options.max_pixels += 1;
+    Video::open(
+        Media::new("b_frames", &alive, |_| Step::Read(usize::MAX)),
+        "a.mp4",
+        "wrist",
+        &options,
+    )
+    .unwrap();
+}
+
+#[test]
+fn handles_go_where_threads_go() {
+    fn send<T: Send>() {}
+    fn send_sync<T: Send + Sync>() {}
+    send::<Video>();
+    send_sync::<DecoderCache>();
+    send_sync::<Error>();
+}

@@ -122,9 +122,23 @@ fn info_counts_what_is_shown() {
         // Uneven frames have no one interval, nor does the file say how long the last one is shown.
         if clip.name != "uneven" {
             let end_s = clip.time_s(clip.numbers.len() - 1) + 0.1;
-            assert!((info.end_s - end_s).abs() < 1e-9, "{}: {}", clip.name, info.end_s);
-            assert!((info.avg_fps - 10.0).abs() < 1e-9, "{}: {}", clip.name, info.avg_fps);
-            assert!((video.frame_interval_s() - 0.1).abs() < 1e-9, "{}", clip.name);
+            assert!(
+                (info.end_s - end_s).abs() < 1e-9,
+                "{}: {}",
+                clip.name,
+                info.end_s
+            );
+            assert!(
+                (info.avg_fps - 10.0).abs() < 1e-9,
+                "{}: {}",
+                clip.name,
+                info.avg_fps
+            );
+            assert!(
+                (video.frame_interval_s() - 0.1).abs() < 1e-9,
+                "{}",
+                clip.name
+            );
         }
     }
     let info = clips::open("open_gop").info().clone();

@@ -84,8 +84,10 @@ unsafe impl Send for Decoder {}
 impl Decoder {
     /// Opens the software decoder for a stream.
     ///
-    /// One thread: frame threads make the access to single frames slower, and whoever calls us has threads of its own. No concealment,
-    /// and every error is reported: a damaged frame is an error rather than a wrong picture.
+    /// One thread: frame threads make the access to single frames slower, and whoever calls us has threads of its own. Every
+    /// error is reported: a damaged frame is an error rather than a wrong picture. (Error concealment stays on, for its bookkeeping is how
+    /// missing parts are noticed, and without it FFmpeg marks sound pictures of several slices as damaged. A picture in which something
+    /// was concealed is refused by its mark.)
     pub(crate) fn open(
         parameters: &Parameters,
         max_pixels: u64,
@@ -125,7 +127,6 @@ impl Decoder {
                 | ffi::AV_EF_BITSTREAM
                 | ffi::AV_EF_BUFFER
                 | ffi::AV_EF_EXPLODE) as c_int;
-            (*raw).error_concealment = 0;
             // Else the H.264 decoder, when drained, keeps back what follows an open GOP's keyframe, although it is sound. What it
             // marks as corrupt is refused by whoever takes the frame.
             (*raw).flags |= ffi::AV_CODEC_FLAG_OUTPUT_CORRUPT as c_int;
