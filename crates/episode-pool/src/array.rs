@@ -24,8 +24,6 @@ pub enum ElementType {
     U64,
     /// Single-precision floats.
     F32,
-    /// Double-precision floats.
-    F64,
     /// UTF-8 text.
     Str,
 }
@@ -45,7 +43,6 @@ pub enum ArrayData {
     U32(Vec<u32>),
     U64(Vec<u64>),
     F32(Vec<f32>),
-    F64(Vec<f64>),
     Str(Vec<String>),
 }
 
@@ -63,7 +60,6 @@ macro_rules! with_elements {
             ArrayData::U32($elements) => $body,
             ArrayData::U64($elements) => $body,
             ArrayData::F32($elements) => $body,
-            ArrayData::F64($elements) => $body,
             ArrayData::Str($elements) => $body,
         }
     };
@@ -96,7 +92,6 @@ impl ArrayData {
             Self::U32(_) => ElementType::U32,
             Self::U64(_) => ElementType::U64,
             Self::F32(_) => ElementType::F32,
-            Self::F64(_) => ElementType::F64,
             Self::Str(_) => ElementType::Str,
         }
     }
@@ -113,7 +108,6 @@ impl ArrayData {
             ElementType::U32 => Self::U32(vec![0; len]),
             ElementType::U64 => Self::U64(vec![0; len]),
             ElementType::F32 => Self::F32(vec![0.0; len]),
-            ElementType::F64 => Self::F64(vec![0.0; len]),
             ElementType::Str => Self::Str(vec![String::new(); len]),
         }
     }
@@ -216,7 +210,6 @@ slices! {
     as_u8: U8(u8), "bytes, as of pictures";
     as_u16: U16(u16), "16-bit unsigned integers, as of depth maps";
     as_f32: F32(f32), "single-precision floats";
-    as_f64: F64(f64), "double-precision floats";
     as_str: Str(String), "text";
 }
 

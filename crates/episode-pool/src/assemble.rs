@@ -2,14 +2,15 @@
 
 use dataset::{Column, EpisodeRows, Values};
 use decode::{Layout, Pixels};
-use window::{Offsets, Run};
+use window::Offsets;
 
+use crate::Error;
 use crate::array::{Array, ArrayData};
 use crate::cameras::{CameraRequest, Cameras, check_picture_size};
+use crate::columns::{Rows, copy_rows};
 use crate::pool::Dataset;
 use crate::resident::Resident;
-use crate::schema::{Field, FieldKind};
-use crate::Error;
+use crate::schema::{Field, FieldKind, TASK_INDEX};
 
 /// Which frame a sample is made for.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +32,8 @@ pub(crate) fn write(
         match &field.kind {
             FieldKind::Rows { window } => {
                 let column = column(&resident.rows, field);
-                let runs = Runs::new(window.as_ref(), frame.frame_index, resident.rows.len());
-                copy_rows(column, runs, array.data_mut(), row * elements(field));
+                let rows = Rows::new(window.as_ref(), frame.frame_index, resident.rows.len());
+                copy_rows(column, &rows, array.data_mut(), row * elements(field));
             }
             FieldKind::IsPad { window } => {
                 let ArrayData::Bool(out) = array.data_mut() else {
@@ -96,95 +97,9 @@ fn unreachable_type(field: &Field) -> ! {
     )
 }
 
-/// The rows of a window, or the single row of a field without one.
-struct Runs<'a> {
-    window: Option<&'a Offsets>,
-    frame: usize,
-    length: usize,
-}
-
-impl<'a> Runs<'a> {
-    fn new(window: Option<&'a Offsets>, frame: usize, length: usize) -> Self {
-        Self {
-            window,
-            frame,
-            length,
-        }
-    }
-
-    fn for_each(&self, mut take: impl FnMut(Run)) {
-        match self.window {
-            Some(window) => window.runs(self.frame, self.length).for_each(take),
-            None => take(Run {
-                first: self.frame,
-                len: 1,
-                repeat: false,
-            }),
-        }
-    }
-
-    fn indices(&self) -> Vec<usize> {
-        match self.window {
-            Some(window) => window.indices(self.frame, self.length).collect(),
-            None => vec![self.frame],
-        }
-    }
-}
-
-/// Copies the runs of a column to `out[at..]`.
-fn copy_rows(column: &Column, runs: Runs<'_>, out: &mut ArrayData, at: usize) {
-    let width: usize = column.shape().iter().product();
-    macro_rules! copy {
-        ($values:expr, $out:expr) => {{
-            let mut out = &mut $out[at..];
-            runs.for_each(|run| {
-                let (here, rest) = std::mem::take(&mut out).split_at_mut(run.len * width);
-                out = rest;
-                if run.repeat {
-                    let value = &$values[run.first * width..][..width];
-                    here.chunks_exact_mut(width.max(1))
-                        .for_each(|row| row.copy_from_slice(value));
-                } else {
-                    here.copy_from_slice(&$values[run.first * width..][..run.len * width]);
-                }
-            });
-        }};
-    }
-    match (column.values(), out) {
-        (Values::Bool(values), ArrayData::Bool(out)) => copy!(values, out),
-        (Values::I8(values), ArrayData::I8(out)) => copy!(values, out),
-        (Values::I16(values), ArrayData::I16(out)) => copy!(values, out),
-        (Values::I32(values), ArrayData::I32(out)) => copy!(values, out),
-        (Values::I64(values), ArrayData::I64(out)) => copy!(values, out),
-        (Values::U8(values), ArrayData::U8(out)) => copy!(values, out),
-        (Values::U16(values), ArrayData::U16(out)) => copy!(values, out),
-        (Values::U32(values), ArrayData::U32(out)) => copy!(values, out),
-        (Values::U64(values), ArrayData::U64(out)) => copy!(values, out),
-        (Values::F32(values), ArrayData::F32(out)) => copy!(values, out),
-        (Values::F64(values), ArrayData::F64(out)) => copy!(values, out),
-        (Values::Str(values), ArrayData::Str(out)) => {
-            let mut out = out[at..].iter_mut();
-            for index in runs.indices() {
-                for element in index * width..(index + 1) * width {
-                    let text = values
-                        .get(element)
-                        .expect("a column holds len * width elements");
-                    out.next()
-                        .expect("the array was made for the window")
-                        .replace_range(.., text);
-                }
-            }
-        }
-        _ => unreachable!(
-            "the array of `{}` was made for its element type",
-            column.name()
-        ),
-    }
-}
-
 /// The sentence of the frame's task.
 fn task<'a>(dataset: &'a Dataset, rows: &EpisodeRows, frame: FrameId) -> Result<&'a str, Error> {
-    let found = match rows.column("task_index").map(Column::values) {
+    let found = match rows.column(TASK_INDEX).map(Column::values) {
         Some(Values::I64(values)) => values[frame.frame_index],
         _ => unreachable!("the schema has a task only where `task_index` is declared an int64"),
     };
@@ -228,7 +143,7 @@ fn write_video(
         .info()
         .feature(field.key())
         .expect("a field is a feature");
-    let times_s: Vec<f64> = Runs::new(window, frame.frame_index, resident.rows.len())
+    let times_s: Vec<f64> = Rows::new(window, frame.frame_index, resident.rows.len())
         .indices()
         .into_iter()
         .map(|index| index as f64 / cameras.fps)
@@ -272,7 +187,7 @@ fn write_images(
     let Values::Bytes(blobs) = column(rows, field).values() else {
         unreachable!("an image feature's column holds encoded pictures")
     };
-    let indices = Runs::new(window, frame.frame_index, rows.len()).indices();
+    let indices = Rows::new(window, frame.frame_index, rows.len()).indices();
     let picture_len = elements(field) / indices.len();
     for (k, index) in indices.into_iter().enumerate() {
         let bytes = blobs.get(index).expect("a column holds one picture a row");

@@ -216,7 +216,7 @@ impl Builder {
     /// # Errors
     ///
     /// - [`Error::Option`] for a value outside an option's range.
-    /// - [`Error::Source`], [`Error::Metadata`] when the dataset is not there or not whole.
+    /// - [`Error::Source`], [`Error::Dataset`] when the dataset is not there or not whole.
     /// - [`Error::DeltaTimestamps`] for deltas that are not whole frames, or of unknown features.
     /// - [`Error::Plan`] for an unknown episode or an empty selection.
     /// - [`Error::KeepRanges`], [`Error::KeepRangesFile`] for the file of that option.
@@ -226,7 +226,8 @@ impl Builder {
             self.filter.keep_ranges = keep_ranges::read(path)?;
         }
         let source = Source::parse(&self.source)?;
-        let metadata = Metadata::read(&SourceStorage(&source)).map_err(Error::Metadata)?;
+        let storage = SourceStorage(&source);
+        let metadata = Metadata::read(&storage).map_err(Error::Dataset)?;
         let info = metadata.info();
 
         let known: Vec<&str> = info.features().iter().map(dataset::Feature::key).collect();
@@ -252,6 +253,14 @@ impl Builder {
             })
             .collect();
         let selection = Selection::new(&episodes, &self.filter)?;
+
+        let chosen = selection
+            .episodes()
+            .iter()
+            .filter_map(|episode| metadata.episode(episode.episode_index()));
+        metadata
+            .check_files(&storage, chosen)
+            .map_err(Error::Dataset)?;
 
         let working_set = self
             .options

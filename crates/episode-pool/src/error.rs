@@ -13,9 +13,9 @@ pub enum Error {
     #[error("cannot reach the dataset")]
     Source(#[from] prefetch::Error),
 
-    /// The dataset's metadata could not be read.
-    #[error("cannot read the dataset's metadata")]
-    Metadata(#[source] dataset::Error),
+    /// The dataset's metadata could not be read, or files that it names are not there.
+    #[error("cannot read the dataset")]
+    Dataset(#[source] dataset::Error),
 
     /// The `delta_timestamps` are not whole numbers of frames, or name unknown features.
     #[error("delta_timestamps do not fit the dataset")]

@@ -14,6 +14,7 @@ mod warning;
 
 mod assemble;
 mod cameras;
+mod columns;
 mod keep_ranges;
 mod resident;
 mod storage;

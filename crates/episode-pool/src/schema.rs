@@ -11,7 +11,13 @@ use crate::{ElementType, Error, FrameType};
 /// The name of the field that holds the task's sentence.
 pub(crate) const TASK: &str = "task";
 
+/// The feature that holds the row's task.
+pub(crate) const TASK_INDEX: &str = "task_index";
+
 /// One field of every sample.
+///
+/// Values are those of lerobot's map-style reader. So a double-precision feature is given in single precision; `dataset` has
+/// the doubles for whoever needs them.
 ///
 /// - [`shape`](Self::shape) is that of one sample; a batch puts `[B]` before it.
 /// - A windowed field's first dimension is `T`, the number of its deltas.
@@ -144,7 +150,10 @@ pub(crate) fn fields(
             });
         }
     }
-    if info.feature("task_index").is_some() {
+    if info
+        .feature(TASK_INDEX)
+        .is_some_and(|feature| feature.dtype() == DType::Int64)
+    {
         fields.push(Field {
             key: Arc::from(TASK),
             element_type: ElementType::Str,
@@ -166,8 +175,7 @@ fn tabular(dtype: DType) -> ElementType {
         DType::UInt16 => ElementType::U16,
         DType::UInt32 => ElementType::U32,
         DType::UInt64 => ElementType::U64,
-        DType::Float32 => ElementType::F32,
-        DType::Float64 => ElementType::F64,
+        DType::Float32 | DType::Float64 => ElementType::F32,
         DType::String | DType::Image | DType::Video => ElementType::Str,
     }
 }

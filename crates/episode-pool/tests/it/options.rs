@@ -56,7 +56,7 @@ fn options_that_do_not_fit_the_dataset_are_told() {
     for (builder, expected) in [
         (base().episodes([0, 30]), "30"),
         (base().episodes([4, 4]), "4"),
-        (base().episodes([]), "no episode"),
+        (base().episodes([]), "no frame is selected"),
         (base().exclude_episodes([31]), "31"),
         (base().drop_n_first_frames(100_000), "frame"),
         (

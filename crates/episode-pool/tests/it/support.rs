@@ -53,7 +53,6 @@ pub(crate) fn json(array: &Array) -> Value {
         ArrayData::Bool(values) => values.iter().map(|&v| v.into()).collect(),
         ArrayData::I64(values) => values.iter().map(|&v| v.into()).collect(),
         ArrayData::F32(values) => values.iter().map(|&v| f64::from(v).into()).collect(),
-        ArrayData::F64(values) => values.iter().map(|&v| v.into()).collect(),
         ArrayData::Str(values) => values.iter().map(|v| v.as_str().into()).collect(),
         other => panic!("no fixture has a feature of {:?}", other.element_type()),
     };
