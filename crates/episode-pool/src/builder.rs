@@ -175,6 +175,17 @@ impl Builder {
         self
     }
 
+    /// Takes rank and number of ranks from the environment: `RANK`/`WORLD_SIZE`, else `SLURM_PROCID`/`SLURM_NTASKS`, else
+    /// `OMPI_COMM_WORLD_RANK`/`OMPI_COMM_WORLD_SIZE`, else a single rank. No workers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plan`] when variables are set in part, contradict each other or are no numbers.
+    pub fn topology_from_env(mut self) -> Result<Self, Error> {
+        self.topology = Topology::from_vars(|name| std::env::var(name).ok())?;
+        Ok(self)
+    }
+
     /// What the consumers share out among themselves.
     pub fn shard_unit(mut self, unit: ShardUnit) -> Self {
         self.options.shard_unit = unit;

@@ -4,6 +4,7 @@
 
 mod contracts;
 mod earlier_loaders;
+mod field_cases;
 mod loader;
 mod options;
 mod parity;
