@@ -1,0 +1,474 @@
+//! `episode-pool stream`: runs an epoch, or some batches of it, and measures that.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use episode_pool::decode::{CacheStats, Layout};
+use episode_pool::pool_core::{Coverage, CoverageReport};
+use episode_pool::resume::State;
+use episode_pool::{
+    Batch, Batches, Builder, EpisodePool, FrameType, Loader, LoaderEpoch, LoaderOptions,
+};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use serde::Serialize;
+
+use crate::args::{BatchArgs, LoaderArgs};
+use crate::error::Error;
+use crate::memory;
+use crate::percentiles::Percentiles;
+use crate::table::{count, thousands};
+
+/// What to run, and what to tell of it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The clock starts when the workers do; reading the metadata comes before. A sample's latency is the time spent waiting for \
+its batch, divided by the samples in the batch; percentiles are over batches. frames_per_s_node counts the cameras' frames, \
+each of a window's, over all workers of this process.
+
+Fails if a whole epoch does not emit every selected frame exactly once.")]
+pub(crate) struct StreamArgs {
+    #[command(flatten)]
+    loader: LoaderArgs,
+
+    #[command(flatten)]
+    frames: FrameArgs,
+
+    #[command(flatten)]
+    batch: BatchArgs,
+
+    /// Stop after so many batches. [default: the whole epoch]
+    #[arg(long, value_name = "BATCHES")]
+    batches: Option<NonZeroUsize>,
+
+    /// Leave out each worker's last batch if it is not full.
+    #[arg(long)]
+    drop_last: bool,
+
+    /// The batches that each worker makes ahead. Not used with --worker, which makes batches as they are taken.
+    #[arg(long, value_name = "BATCHES", default_value = "2")]
+    prefetch_batches: NonZeroUsize,
+
+    /// Go on after so many batches of this size, counted over all epochs of a run. [default: start the epoch]
+    #[arg(long, value_name = "BATCHES", conflicts_with = "epoch")]
+    resume_batches: Option<u64>,
+
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How camera frames are made.
+#[derive(Debug, Args)]
+struct FrameArgs {
+    /// The axes of a camera's frame.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAYOUT",
+        default_value = "hwc",
+        help_heading = "Camera frames"
+    )]
+    frame_layout: LayoutArg,
+
+    /// The numbers of a pixel. Depth is 16-bit codes whatever is chosen.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TYPE",
+        default_value = "u8",
+        help_heading = "Camera frames"
+    )]
+    frame_type: FrameTypeArg,
+
+    /// The most video decoders that a worker keeps open. [default: (pool size + 1) x cameras, at most 128]
+    #[arg(long, value_name = "DECODERS", help_heading = "Camera frames")]
+    video_decoder_cache_size: Option<NonZeroUsize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LayoutArg {
+    /// [height, width, channels]
+    Hwc,
+    /// [channels, height, width]
+    Chw,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FrameTypeArg {
+    /// 0 to 255
+    U8,
+    /// 0.0 to 1.0
+    F32,
+}
+
+impl FrameArgs {
+    fn apply(&self, builder: Builder) -> Builder {
+        let builder = builder
+            .frame_layout(match self.frame_layout {
+                LayoutArg::Hwc => Layout::Hwc,
+                LayoutArg::Chw => Layout::Chw,
+            })
+            .frame_type(match self.frame_type {
+                FrameTypeArg::U8 => FrameType::U8,
+                FrameTypeArg::F32 => FrameType::F32,
+            });
+        match self.video_decoder_cache_size {
+            Some(decoders) => builder.video_decoder_cache_size(decoders.get()),
+            None => builder,
+        }
+    }
+}
+
+pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> {
+    let pool = args.frames.apply(args.loader.builder()?).build()?;
+    let run = Run::new(&pool, args)?;
+    let mut measured = Measured::default();
+    let started = Instant::now();
+    let mut stream = run.start(args)?;
+    let bar = progress_bar(run.expected(args));
+    let mut asked = started;
+    let mut at_the_end = false;
+    while args
+        .batches
+        .is_none_or(|limit| measured.batches() < limit.get())
+    {
+        let Some(batch) = stream.next_batch() else {
+            at_the_end = true;
+            break;
+        };
+        let batch = batch?;
+        let received = Instant::now();
+        measured.record(&batch, (received - asked).as_secs_f64());
+        bar.inc(batch.len() as u64);
+        // Freeing the batch is the loader's cost as well: the next wait starts here.
+        asked = received;
+    }
+    measured.wallclock_s = (asked - started).as_secs_f64();
+    bar.finish_and_clear();
+
+    let summary = Summary::new(&pool, &run, &stream, measured).ok_or(Error::NothingStreamed {
+        frames: run.remaining(),
+        batch_size: args.batch.size(),
+    })?;
+    if args.json {
+        crate::json::write_pretty(out, &summary)?;
+    } else {
+        summary.write_text(&pool, out).map_err(Error::Output)?;
+    }
+    // Fewer frames than selected are meant when the run was cut short, and when last batches were dropped.
+    let is_whole = at_the_end && !args.drop_last;
+    let coverage = summary.coverage_report;
+    let is_as_selected =
+        coverage.exactly_once || (run.skipped > 0 && coverage.emitted == run.remaining());
+    if is_whole && !is_as_selected {
+        return Err(Error::Coverage { coverage });
+    }
+    Ok(())
+}
+
+/// Which part of which epoch is run, and by whom.
+#[derive(Debug)]
+struct Run {
+    /// The consumers that run: all of the rank, or the one that `--worker` names.
+    consumers: Vec<EpisodePool>,
+    epoch: u64,
+    /// The state that is resumed.
+    state: Option<State>,
+    /// The samples that each consumer passes over, when resuming.
+    skips: Vec<u64>,
+    skipped: u64,
+    /// What the consumers own.
+    selected: Coverage,
+}
+
+impl Run {
+    fn new(pool: &EpisodePool, args: &StreamArgs) -> Result<Self, Error> {
+        let topology = pool.topology();
+        let workers = match args.loader.worker {
+            Some(worker) => worker..worker + 1,
+            None => 0..topology.consumers_per_rank(),
+        };
+        let consumers: Vec<EpisodePool> = workers
+            .clone()
+            .map(|worker| {
+                let topology = topology
+                    .with_worker(worker, topology.num_workers())
+                    .map_err(Error::Topology)?;
+                Ok(pool.with_topology(topology)?)
+            })
+            .collect::<Result<_, Error>>()?;
+        let state = args.resume_batches.map(|batches_consumed| State {
+            batches_consumed,
+            batch_size: args.batch.size() as u64,
+        });
+        let (epoch, skips) = match &state {
+            Some(state) => {
+                let position = pool.position(state, args.drop_last)?;
+                (
+                    position.epoch(),
+                    position.samples_to_skip()[workers].to_vec(),
+                )
+            }
+            None => (args.loader.epoch, vec![0; consumers.len()]),
+        };
+        let mut selected = Coverage::default();
+        for consumer in &consumers {
+            selected.merge(consumer.coverage());
+        }
+        Ok(Self {
+            consumers,
+            epoch,
+            state,
+            skipped: skips.iter().sum(),
+            skips,
+            selected,
+        })
+    }
+
+    /// The frames that are left to emit.
+    fn remaining(&self) -> u64 {
+        self.selected.num_frames().saturating_sub(self.skipped)
+    }
+
+    /// The frames that the progress bar counts to.
+    fn expected(&self, args: &StreamArgs) -> u64 {
+        let limit = args.batches.map_or(u64::MAX, |batches| {
+            (batches.get() as u64).saturating_mul(args.batch.size() as u64)
+        });
+        self.remaining().min(limit)
+    }
+
+    fn start(&self, args: &StreamArgs) -> Result<Stream, Error> {
+        if args.loader.worker.is_some() {
+            let [consumer] = &self.consumers[..] else {
+                unreachable!("`--worker` names one consumer")
+            };
+            let epoch = consumer.epoch_from(self.epoch, self.skips[0])?;
+            return Ok(Stream::Worker(
+                epoch.batches(args.batch.size(), args.drop_last)?,
+            ));
+        }
+        let options = LoaderOptions {
+            batch_size: args.batch.size(),
+            drop_last: args.drop_last,
+            prefetch_batches: args.prefetch_batches.get(),
+        };
+        let loader = Loader::new(&self.consumers[0], options)?;
+        Ok(Stream::Rank(match &self.state {
+            Some(state) => loader.resume(state)?,
+            None => loader.epoch(self.epoch)?,
+        }))
+    }
+}
+
+/// Where batches come from.
+#[derive(Debug)]
+enum Stream {
+    /// All workers of the rank, on threads.
+    Rank(LoaderEpoch),
+    /// One worker, on this thread.
+    Worker(Batches),
+}
+
+impl Stream {
+    fn next_batch(&mut self) -> Option<Result<Batch, episode_pool::Error>> {
+        match self {
+            Self::Rank(batches) => batches.next(),
+            Self::Worker(batches) => batches.next(),
+        }
+    }
+
+    /// The counters of every worker's decoders; `None` when the run was cut short of some worker's end.
+    fn decoder_caches(&self, consumers: usize) -> Option<Vec<CacheStats>> {
+        let reports = match self {
+            // A worker reports at its end.
+            Self::Rank(batches) if batches.reports().len() < consumers => return None,
+            Self::Rank(batches) => batches.reports().to_vec(),
+            Self::Worker(batches) => vec![batches.report()],
+        };
+        Some(
+            reports
+                .iter()
+                .map(|report| report.video_decoder_cache)
+                .collect(),
+        )
+    }
+}
+
+/// Shows nothing where standard error is no terminal.
+fn progress_bar(frames: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{bar:32} {human_pos} of {human_len} frames, {per_sec}, {eta} left",
+    )
+    .expect("the template is valid");
+    ProgressBar::new(frames)
+        .with_style(style)
+        .with_finish(ProgressFinish::AndClear)
+}
+
+/// What came, and when.
+#[derive(Debug, Default)]
+struct Measured {
+    samples: u64,
+    received: Coverage,
+    /// The wait for every batch.
+    waits_s: Vec<f64>,
+    /// The same, for each sample of the batch.
+    sample_latencies_ms: Vec<f64>,
+    wallclock_s: f64,
+}
+
+impl Measured {
+    fn record(&mut self, batch: &Batch, wait_s: f64) {
+        for (&episode_index, &frame_index) in batch.episode_indices.iter().zip(&batch.frame_indices)
+        {
+            self.received.record(episode_index, frame_index);
+        }
+        self.samples += batch.len() as u64;
+        self.waits_s.push(wait_s);
+        self.sample_latencies_ms
+            .push(wait_s * 1e3 / batch.len() as f64);
+    }
+
+    fn batches(&self) -> usize {
+        self.waits_s.len()
+    }
+}
+
+/// The summary of a run. The names are those of the benchmarks.
+#[derive(Debug, Serialize)]
+struct Summary {
+    epoch: u64,
+    batches: u64,
+    samples: u64,
+    samples_per_s: f64,
+    frames_per_s_node: f64,
+    first_batch_latency_s: f64,
+    p50_sample_latency_ms: f64,
+    p95_sample_latency_ms: f64,
+    p99_sample_latency_ms: f64,
+    wallclock_s: f64,
+    peak_rss_bytes: Option<u64>,
+    video_decoder_cache: Option<DecoderCacheSummary>,
+    coverage: CoverageSummary,
+    #[serde(skip)]
+    coverage_report: CoverageReport,
+}
+
+#[derive(Debug, Serialize)]
+struct DecoderCacheSummary {
+    hits: u64,
+    misses: u64,
+    evictions: u64,
+    hit_rate: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct CoverageSummary {
+    selected: u64,
+    emitted: u64,
+    exactly_once: bool,
+}
+
+impl Summary {
+    /// `None` if there was no batch.
+    fn new(pool: &EpisodePool, run: &Run, stream: &Stream, measured: Measured) -> Option<Self> {
+        let frames_per_sample: usize = pool
+            .fields()
+            .iter()
+            .filter(|field| field.is_camera())
+            .map(|field| field.window_len().unwrap_or(1))
+            .sum();
+        let samples_per_s = measured.samples as f64 / measured.wallclock_s;
+        let coverage = CoverageReport::new(run.selected, measured.received);
+        let first_batch_latency_s = *measured.waits_s.first()?;
+        let batches = measured.batches() as u64;
+        let latencies_ms = Percentiles::new(measured.sample_latencies_ms);
+        Some(Self {
+            epoch: run.epoch,
+            batches,
+            samples: measured.samples,
+            samples_per_s,
+            frames_per_s_node: samples_per_s * frames_per_sample as f64,
+            first_batch_latency_s,
+            p50_sample_latency_ms: latencies_ms.at(50)?,
+            p95_sample_latency_ms: latencies_ms.at(95)?,
+            p99_sample_latency_ms: latencies_ms.at(99)?,
+            wallclock_s: measured.wallclock_s,
+            peak_rss_bytes: memory::peak_rss_bytes(),
+            video_decoder_cache: stream
+                .decoder_caches(run.consumers.len())
+                .map(|caches| DecoderCacheSummary::new(&caches)),
+            coverage: CoverageSummary {
+                selected: coverage.selected,
+                emitted: coverage.emitted,
+                exactly_once: coverage.exactly_once,
+            },
+            coverage_report: coverage,
+        })
+    }
+
+    fn write_text(&self, pool: &EpisodePool, out: &mut impl Write) -> io::Result<()> {
+        let topology = pool.topology();
+        writeln!(
+            out,
+            "epoch {}, rank {} of {}: {} in {}, {:.3} s",
+            self.epoch,
+            topology.rank(),
+            topology.world_size(),
+            count(self.samples, "sample"),
+            count(self.batches, "batch"),
+            self.wallclock_s,
+        )?;
+        writeln!(
+            out,
+            "  throughput      {:.1} samples/s, {:.1} camera frames/s",
+            self.samples_per_s, self.frames_per_s_node
+        )?;
+        writeln!(
+            out,
+            "  first batch     after {:.3} s",
+            self.first_batch_latency_s
+        )?;
+        writeln!(
+            out,
+            "  sample latency  {:.3} ms (p50), {:.3} ms (p95), {:.3} ms (p99)",
+            self.p50_sample_latency_ms, self.p95_sample_latency_ms, self.p99_sample_latency_ms
+        )?;
+        if let Some(bytes) = self.peak_rss_bytes {
+            writeln!(out, "  peak memory     {:.1} MB", bytes as f64 / 1e6)?;
+        }
+        let is_used = |cache: &&DecoderCacheSummary| cache.hits + cache.misses > 0;
+        if let Some(cache) = self.video_decoder_cache.as_ref().filter(is_used) {
+            writeln!(
+                out,
+                "  video decoders  {} hits, {} misses, {} evictions: {:.1} % found open",
+                thousands(cache.hits),
+                thousands(cache.misses),
+                thousands(cache.evictions),
+                cache.hit_rate * 100.0
+            )?;
+        }
+        writeln!(out, "  coverage        {}", self.coverage_report)
+    }
+}
+
+impl DecoderCacheSummary {
+    /// The sum over the workers' caches.
+    fn new(caches: &[CacheStats]) -> Self {
+        let sum = |counter: fn(&CacheStats) -> u64| caches.iter().map(counter).sum::<u64>();
+        let (hits, misses) = (sum(|cache| cache.hits), sum(|cache| cache.misses));
+        Self {
+            hits,
+            misses,
+            evictions: sum(|cache| cache.evictions),
+            hit_rate: if hits + misses == 0 {
+                0.0
+            } else {
+                hits as f64 / (hits + misses) as f64
+            },
+        }
+    }
+}

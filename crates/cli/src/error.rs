@@ -1,0 +1,145 @@
+//! Why a command failed, and how that is told.
+
+use std::io;
+use std::path::PathBuf;
+
+use episode_pool::pool_core;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The loader's own error, as it is.
+    #[error(transparent)]
+    Loader(#[from] episode_pool::Error),
+
+    /// Rank and worker, as given or as found in the environment, are no place in a fleet.
+    #[error("cannot tell which consumer this is")]
+    Topology(#[source] pool_core::Error),
+
+    /// A file that an option names cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    ReadFile { path: PathBuf, source: io::Error },
+
+    /// The file of delta_timestamps does not hold what it should.
+    #[error(
+        "`{}` holds no delta_timestamps: expected a JSON object such as {{\"action\": [0.0, 0.1]}}, a feature's key to \
+         its seconds",
+        path.display()
+    )]
+    Deltas {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+
+    /// A directory for pictures cannot be made.
+    #[error("cannot make the directory `{}`", path.display())]
+    MakeDirectory { path: PathBuf, source: io::Error },
+
+    /// A picture cannot be written.
+    #[error("cannot write the picture `{}`", path.display())]
+    WritePicture {
+        path: PathBuf,
+        source: image::ImageError,
+    },
+
+    /// Standard output does not take the results.
+    #[error("cannot write to standard output")]
+    Output(#[source] io::Error),
+
+    /// There are no pictures to show.
+    #[error(
+        "`{dataset}` has no camera, so there is nothing to look at; `episode-pool sample` shows the values of its frames"
+    )]
+    NoCamera { dataset: String },
+
+    /// A contact sheet would be too large.
+    #[error(
+        "the contact sheet would be {width} x {height} pixels, more than {} million; lower --batch-size, or look at \
+         fewer deltas",
+        max_pixels / 1_000_000
+    )]
+    SheetTooLarge {
+        width: u64,
+        height: u64,
+        max_pixels: u64,
+    },
+
+    /// There is nothing to plan or to show.
+    #[error(
+        "rank {rank} of {world_size}, worker {worker} of {num_workers} owns no frame: there is no order to describe"
+    )]
+    NothingPlanned {
+        rank: usize,
+        world_size: usize,
+        worker: usize,
+        num_workers: usize,
+    },
+
+    /// A run yielded nothing.
+    #[error(
+        "the run yielded no batch: {frames} frames were left to emit, in batches of {batch_size}; lower --batch-size, or \
+         leave out --drop-last"
+    )]
+    NothingStreamed { frames: u64, batch_size: usize },
+
+    /// A whole epoch did not emit every frame once.
+    #[error("the epoch is not what was selected: {coverage}")]
+    Coverage { coverage: pool_core::CoverageReport },
+}
+
+impl Error {
+    /// Whether the reader of standard output went away.
+    pub(crate) fn is_closed_output(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// The error and its causes, a line each.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut text = format!("error: {message}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Some libraries repeat their cause in their own message.
+        if !message.contains(&next) {
+            text.push_str("\n  because: ");
+            text.push_str(&next);
+        }
+        message = next;
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Layer {
+        text: &'static str,
+        source: Option<Box<Layer>>,
+    }
+
+    fn layers(texts: &[&'static str]) -> Option<Box<Layer>> {
+        let (text, rest) = texts.split_first()?;
+        Some(Box::new(Layer {
+            text,
+            source: layers(rest),
+        }))
+    }
+
+    #[test]
+    fn causes_are_told_once_each() {
+        for (texts, expected) in [
+            (&["a"][..], "error: a"),
+            (&["a", "b", "c"], "error: a\n  because: b\n  because: c"),
+            (&["a: b", "b", "c"], "error: a: b\n  because: c"),
+        ] {
+            let error = layers(texts).unwrap();
+            assert_eq!(chain(&*error), expected);
+        }
+    }
+}
