@@ -17,10 +17,14 @@ pub(crate) fn column(
 ) -> Result<Values, Error> {
     let key = feature.key();
     let row_shape = feature.row_shape();
-    let (values, null_rows) = shaped(column, path, key, row_shape).map_err(|error| shift(error, first_row))?;
+    let (values, null_rows) =
+        shaped(column, path, key, row_shape).map_err(|error| shift(error, first_row))?;
     if let Some(row) = null_rows.first() {
         let (found, expected) = match feature.dtype() {
-            DType::Image => ("no `bytes`", "an encoded picture; pictures named by `path` alone are not read"),
+            DType::Image => (
+                "no `bytes`",
+                "an encoded picture; pictures named by `path` alone are not read",
+            ),
             _ => ("null", "a value"),
         };
         return Err(Error::Value {
@@ -52,12 +56,32 @@ pub(crate) fn column(
 
 fn shift(error: Error, first_row: usize) -> Error {
     match error {
-        Error::Shape { path, column, row, found, declared } => {
-            Error::Shape { path, column, row: first_row + row, found, declared }
-        }
-        Error::Value { path, column, row, found, expected } => {
-            Error::Value { path, column, row: first_row + row, found, expected }
-        }
+        Error::Shape {
+            path,
+            column,
+            row,
+            found,
+            declared,
+        } => Error::Shape {
+            path,
+            column,
+            row: first_row + row,
+            found,
+            declared,
+        },
+        Error::Value {
+            path,
+            column,
+            row,
+            found,
+            expected,
+        } => Error::Value {
+            path,
+            column,
+            row: first_row + row,
+            found,
+            expected,
+        },
         error => error,
     }
 }
@@ -78,7 +102,11 @@ pub(crate) fn shaped(
         found,
         declared: declared.to_vec(),
     };
-    let RawColumn { lists, leaf, null_rows } = column;
+    let RawColumn {
+        lists,
+        leaf,
+        null_rows,
+    } = column;
     if let (Some(&row), false) = (null_rows.first(), lists.is_empty()) {
         // A null within a list, or for one, moves all elements after it.
         return Err(Error::Value {
@@ -89,9 +117,16 @@ pub(crate) fn shaped(
             expected: format!("a value of the shape {declared:?}"),
         });
     }
-    let expected: Vec<usize> = if declared.is_empty() { vec![1; lists.len()] } else { declared.to_vec() };
+    let expected: Vec<usize> = if declared.is_empty() {
+        vec![1; lists.len()]
+    } else {
+        declared.to_vec()
+    };
     if lists.len() != expected.len() {
-        let first: Vec<usize> = lists.iter().map_while(|lens| lens.first().copied()).collect();
+        let first: Vec<usize> = lists
+            .iter()
+            .map_while(|lens| lens.first().copied())
+            .collect();
         return Err(fault(0, first));
     }
     // The number of lists at this depth in a row.
@@ -148,11 +183,15 @@ impl fmt::Display for Number {
 pub(crate) fn number(values: &Values, position: usize) -> Option<Number> {
     macro_rules! int {
         ($values:expr) => {
-            $values.get(position).map(|value| Number::Int(i128::from(*value)))
+            $values
+                .get(position)
+                .map(|value| Number::Int(i128::from(*value)))
         };
     }
     match values {
-        Values::F32(values) => values.get(position).map(|value| Number::Float(f64::from(*value))),
+        Values::F32(values) => values
+            .get(position)
+            .map(|value| Number::Float(f64::from(*value))),
         Values::F64(values) => values.get(position).map(|value| Number::Float(*value)),
         Values::I8(values) => int!(values),
         Values::I16(values) => int!(values),
@@ -274,26 +313,74 @@ mod tests {
         let f64s = |values: &[f64]| Values::F64(values.to_vec());
         let value = |position, found| Err(CastFault::Value { position, found });
         for (values, dtype, expected) in [
-            (f64s(&[0.0, -3.0]), DType::Int64, Ok(Values::I64(vec![0, -3]))),
-            (f64s(&[1.0, 0.0]), DType::Bool, Ok(Values::Bool(vec![true, false]))),
+            (
+                f64s(&[0.0, -3.0]),
+                DType::Int64,
+                Ok(Values::I64(vec![0, -3])),
+            ),
+            (
+                f64s(&[1.0, 0.0]),
+                DType::Bool,
+                Ok(Values::Bool(vec![true, false])),
+            ),
             (f64s(&[0.1]), DType::Float32, Ok(Values::F32(vec![0.1]))),
-            (f64s(&[f64::INFINITY]), DType::Float32, Ok(Values::F32(vec![f32::INFINITY]))),
+            (
+                f64s(&[f64::INFINITY]),
+                DType::Float32,
+                Ok(Values::F32(vec![f32::INFINITY])),
+            ),
             (f64s(&[1e39]), DType::Float32, value(0, Number::Float(1e39))),
-            (f64s(&[0.0, 0.5]), DType::Int64, value(1, Number::Float(0.5))),
+            (
+                f64s(&[0.0, 0.5]),
+                DType::Int64,
+                value(1, Number::Float(0.5)),
+            ),
             (f64s(&[1e300]), DType::Int64, value(0, Number::Float(1e300))),
             (f64s(&[256.0]), DType::UInt8, value(0, Number::Float(256.0))),
             (f64s(&[2.0]), DType::Bool, value(0, Number::Float(2.0))),
-            (Values::I64(vec![-1]), DType::UInt64, value(0, Number::Int(-1))),
-            (Values::I64(vec![two_to_53]), DType::Float64, Ok(f64s(&[two_to_53 as f64]))),
-            (Values::I64(vec![two_to_53 + 1]), DType::Float64, value(0, Number::Int(9_007_199_254_740_993))),
-            (Values::I64(vec![16_777_217]), DType::Float32, value(0, Number::Int(16_777_217))),
-            (Values::U64(vec![u64::MAX]), DType::Int64, value(0, Number::Int(i128::from(u64::MAX)))),
-            (Values::Bool(vec![true]), DType::Int8, Ok(Values::I8(vec![1]))),
-            (Values::F32(vec![0.1]), DType::Float64, Ok(f64s(&[f64::from(0.1_f32)]))),
+            (
+                Values::I64(vec![-1]),
+                DType::UInt64,
+                value(0, Number::Int(-1)),
+            ),
+            (
+                Values::I64(vec![two_to_53]),
+                DType::Float64,
+                Ok(f64s(&[two_to_53 as f64])),
+            ),
+            (
+                Values::I64(vec![two_to_53 + 1]),
+                DType::Float64,
+                value(0, Number::Int(9_007_199_254_740_993)),
+            ),
+            (
+                Values::I64(vec![16_777_217]),
+                DType::Float32,
+                value(0, Number::Int(16_777_217)),
+            ),
+            (
+                Values::U64(vec![u64::MAX]),
+                DType::Int64,
+                value(0, Number::Int(i128::from(u64::MAX))),
+            ),
+            (
+                Values::Bool(vec![true]),
+                DType::Int8,
+                Ok(Values::I8(vec![1])),
+            ),
+            (
+                Values::F32(vec![0.1]),
+                DType::Float64,
+                Ok(f64s(&[f64::from(0.1_f32)])),
+            ),
             (Values::I32(vec![3]), DType::String, Err(CastFault::Type)),
             (Values::I32(vec![3]), DType::Image, Err(CastFault::Type)),
         ] {
-            assert_eq!(cast(values.clone(), dtype), expected, "{values:?} as {dtype}");
+            assert_eq!(
+                cast(values.clone(), dtype),
+                expected,
+                "{values:?} as {dtype}"
+            );
         }
         let nan = cast(f64s(&[f64::NAN]), DType::Int32);
         assert!(matches!(nan, Err(CastFault::Value { position: 0, .. })));
@@ -305,15 +392,27 @@ mod tests {
     #[test]
     fn the_first_row_of_another_shape_is_named() {
         let leaf = |len| Values::F32(vec![0.0; len]);
-        let column = |lists: Vec<Vec<usize>>, len| RawColumn { lists, leaf: leaf(len), null_rows: Vec::new() };
+        let column = |lists: Vec<Vec<usize>>, len| RawColumn {
+            lists,
+            leaf: leaf(len),
+            null_rows: Vec::new(),
+        };
         for (raw, declared, expected) in [
-            (column(vec![vec![2, 2]], 4), &[2] as &[usize], None),
+            (column(vec![vec![2, 2]], 4), &[2][..], None),
             (column(vec![], 2), &[], None),
             (column(vec![vec![1, 1]], 2), &[], None),
-            (column(vec![vec![2, 2], vec![3, 3, 3, 3]], 12), &[2, 3], None),
+            (
+                column(vec![vec![2, 2], vec![3, 3, 3, 3]], 12),
+                &[2, 3],
+                None,
+            ),
             (column(vec![vec![41, 41]], 82), &[17], Some((0, vec![41]))),
             (column(vec![vec![2, 2, 3]], 7), &[2], Some((2, vec![3]))),
-            (column(vec![vec![2, 2], vec![3, 3, 3, 4]], 13), &[2, 3], Some((1, vec![2, 4]))),
+            (
+                column(vec![vec![2, 2], vec![3, 3, 3, 4]], 13),
+                &[2, 3],
+                Some((1, vec![2, 4])),
+            ),
             (column(vec![vec![6, 6]], 12), &[2, 3], Some((0, vec![6]))),
             (column(vec![], 2), &[2], Some((0, vec![]))),
             (column(vec![vec![1, 2]], 3), &[], Some((1, vec![2]))),

@@ -15,7 +15,10 @@ const SHOWN_END: usize = 8;
 /// Judges a file by its first bytes.
 pub(crate) fn of(start: &[u8]) -> Damage {
     let text = start.trim_ascii_start();
-    let begins_with = |tag: &[u8]| text.get(..tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag));
+    let begins_with = |tag: &[u8]| {
+        text.get(..tag.len())
+            .is_some_and(|found| found.eq_ignore_ascii_case(tag))
+    };
     if start.is_empty() {
         Damage::Empty
     } else if start.starts_with(LFS_PREFIX) {
@@ -34,8 +37,12 @@ pub(crate) fn error(path: &str, size_bytes: u64, start: &[u8], end: &[u8]) -> Er
     Error::Damaged {
         path: path.to_owned(),
         size_bytes,
-        start: start[..start.len().min(SHOWN_START)].escape_ascii().to_string(),
-        end: end[end.len().saturating_sub(SHOWN_END)..].escape_ascii().to_string(),
+        start: start[..start.len().min(SHOWN_START)]
+            .escape_ascii()
+            .to_string(),
+        end: end[end.len().saturating_sub(SHOWN_END)..]
+            .escape_ascii()
+            .to_string(),
         damage: of(start),
     }
 }
@@ -48,7 +55,10 @@ mod tests {
     fn a_file_is_judged_by_its_first_bytes() {
         for (start, expected) in [
             (b"" as &[u8], Damage::Empty),
-            (b"version https://git-lfs.github.com/spec/v1\noid", Damage::LfsPointer),
+            (
+                b"version https://git-lfs.github.com/spec/v1\noid",
+                Damage::LfsPointer,
+            ),
             (b"\n <!DOCTYPE html>", Damage::Html),
             (b"<HTML>", Damage::Html),
             (b"<?xml version='1.0'?><Error>", Damage::Html),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::convert;
 use crate::limits::MAX_EPISODE_FRAMES;
 use crate::parquet::File;
-use crate::{Column, DType, Episode, EpisodeRows, Error, Feature, Metadata, ReadSeek, Tasks, Values};
+use crate::{
+    Column, DType, Episode, EpisodeRows, Error, Feature, Metadata, ReadSeek, Tasks, Values,
+};
 
 /// The column that tells a row's task.
 const TASK_INDEX: &str = "task_index";
@@ -37,14 +39,15 @@ impl DataFile {
     /// - [`Error::MissingColumn`] when a feature has no column.
     /// - [`Error::RowCount`] when the file does not hold as many rows as its episodes have.
     /// - [`Error::NotItsDataFile`] when no episode lies in `path`.
-    pub fn open(
-        reader: Box<dyn ReadSeek>,
-        path: &str,
-        metadata: &Metadata,
-    ) -> Result<Self, Error> {
-        let data_file = metadata.data_files().iter().position(|known| known == path).ok_or_else(|| {
-            Error::NotItsDataFile { path: path.to_owned(), episode_index: None }
-        })?;
+    pub fn open(reader: Box<dyn ReadSeek>, path: &str, metadata: &Metadata) -> Result<Self, Error> {
+        let data_file = metadata
+            .data_files()
+            .iter()
+            .position(|known| known == path)
+            .ok_or_else(|| Error::NotItsDataFile {
+                path: path.to_owned(),
+                episode_index: None,
+            })?;
         let file = File::open(reader, path, metadata.reader())?;
         let episodes = metadata.episodes_of(data_file);
         let first_index = episodes.first().map_or(0, Episode::from_index);
@@ -64,7 +67,10 @@ impl DataFile {
             .filter(|feature| feature.dtype() != DType::Video)
             .cloned()
             .collect();
-        let mut columns: Vec<String> = features.iter().map(|feature| feature.key().to_owned()).collect();
+        let mut columns: Vec<String> = features
+            .iter()
+            .map(|feature| feature.key().to_owned())
+            .collect();
         if let Some(missing) = columns.iter().find(|column| !file.has_column(column)) {
             return Err(Error::MissingColumn {
                 path: path.to_owned(),
@@ -110,12 +116,12 @@ impl DataFile {
     /// - [`Error::Corrupt`], [`Error::Unsupported`], [`Error::TooLarge`], [`Error::Io`] when reading fails.
     pub fn read_episode(&mut self, episode: &Episode) -> Result<EpisodeRows, Error> {
         let first_row = episode.from_index().checked_sub(self.first_index);
-        let first_row = first_row.filter(|_| episode.data_file() == self.data_file).ok_or_else(|| {
-            Error::NotItsDataFile {
+        let first_row = first_row
+            .filter(|_| episode.data_file() == self.data_file)
+            .ok_or_else(|| Error::NotItsDataFile {
                 path: self.path.clone(),
                 episode_index: Some(episode.episode_index()),
-            }
-        })?;
+            })?;
         let len = episode.length();
         if len > MAX_EPISODE_FRAMES {
             return Err(Error::TooLarge {
@@ -126,10 +132,15 @@ impl DataFile {
             });
         }
         let names: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        let mut stored = self.file.read(&names, first_row..first_row + len)?.into_iter();
+        let mut stored = self
+            .file
+            .read(&names, first_row..first_row + len)?
+            .into_iter();
         let mut columns = Vec::with_capacity(self.features.len());
         for feature in &self.features {
-            let stored = stored.next().expect("the reader returns a column for each name");
+            let stored = stored
+                .next()
+                .expect("the reader returns a column for each name");
             columns.push(Column {
                 name: feature.key().to_owned(),
                 shape: feature.row_shape().to_vec(),
@@ -140,10 +151,17 @@ impl DataFile {
         for (name, stored) in names[self.features.len()..].iter().zip(stored) {
             undeclared.push((*name, convert::shaped(stored, &self.path, name, &[])?.0));
         }
-        let rows = EpisodeRows { episode_index: episode.episode_index(), len, columns };
+        let rows = EpisodeRows {
+            episode_index: episode.episode_index(),
+            len,
+            columns,
+        };
         for check in Check::ALL {
             let declared = rows.column(check.column()).map(Column::values);
-            let values = undeclared.iter().find(|(name, _)| *name == check.column()).map(|(_, values)| values);
+            let values = undeclared
+                .iter()
+                .find(|(name, _)| *name == check.column())
+                .map(|(_, values)| values);
             if let Some(values) = declared.or(values) {
                 self.check(check, values, episode, first_row)?;
             }
@@ -180,7 +198,11 @@ impl DataFile {
         let Some(Values::I64(values)) = rows.column(TASK_INDEX).map(Column::values) else {
             return Ok(());
         };
-        match values.iter().zip(first_row..).find(|(task_index, _)| self.tasks.get(**task_index).is_none()) {
+        match values
+            .iter()
+            .zip(first_row..)
+            .find(|(task_index, _)| self.tasks.get(**task_index).is_none())
+        {
             None => Ok(()),
             Some((found, row)) => Err(Error::UnknownTask {
                 path: self.path.clone(),

@@ -117,7 +117,9 @@ pub(crate) fn read(
     // Names with a leading dot are not data: `._file-000.parquet` is what macOS leaves beside a copied file.
     let paths: Vec<&String> = paths
         .iter()
-        .filter(|path| path.ends_with(".parquet") && !path.split('/').any(|part| part.starts_with('.')))
+        .filter(|path| {
+            path.ends_with(".parquet") && !path.split('/').any(|part| part.starts_with('.'))
+        })
         .collect();
     if paths.is_empty() {
         return Err(Error::Missing {
@@ -175,10 +177,21 @@ impl<'a> Rows<'a> {
             .filter(|feature| feature.dtype() == DType::Video)
             .map(|feature| (feature, Arc::from(feature.key())))
             .collect();
-        Self { info, cameras, files: Vec::new(), rows: Vec::new(), texts: Texts::default() }
+        Self {
+            info,
+            cameras,
+            files: Vec::new(),
+            rows: Vec::new(),
+            texts: Texts::default(),
+        }
     }
 
-    fn read_file(&mut self, storage: &dyn Storage, reader: Reader, path: &str) -> Result<(), Error> {
+    fn read_file(
+        &mut self,
+        storage: &dyn Storage,
+        reader: Reader,
+        path: &str,
+    ) -> Result<(), Error> {
         let mut file = File::open(storage::open(storage, path)?, path, reader)?;
         let held = self.rows.len() + file.num_rows();
         if held > MAX_TABLE_ROWS {
@@ -211,7 +224,11 @@ impl<'a> Rows<'a> {
             expected,
         };
         if length == 0 {
-            return Err(fault("length", length, "an episode has at least one frame".to_owned()));
+            return Err(fault(
+                "length",
+                length,
+                "an episode has at least one frame".to_owned(),
+            ));
         }
         if from_index.checked_add(length) != Some(to_index) {
             let expected = format!(
@@ -221,7 +238,10 @@ impl<'a> Rows<'a> {
             return Err(fault("dataset_to_index", to_index, expected));
         }
         let chunk = columns.data_chunk.index(row)?;
-        let data_path = self.info.data_path.render(chunk, columns.data_file.index(row)?, "")?;
+        let data_path = self
+            .info
+            .data_path
+            .render(chunk, columns.data_file.index(row)?, "")?;
         let mut videos = Vec::with_capacity(self.cameras.len());
         for ((_, camera), video) in self.cameras.iter().zip(&columns.videos) {
             // A camera that was off for an episode has nulls.
@@ -239,7 +259,10 @@ impl<'a> Rows<'a> {
                 to_timestamp_s: video.to_s.as_ref().and_then(|to_s| to_s.float(row)),
             });
         }
-        let tasks = columns.tasks.as_ref().map(|tasks| tasks.texts(row, &mut self.texts));
+        let tasks = columns
+            .tasks
+            .as_ref()
+            .map(|tasks| tasks.texts(row, &mut self.texts));
         let episode = Episode {
             episode_index,
             length,
@@ -248,7 +271,12 @@ impl<'a> Rows<'a> {
             videos,
             tasks: tasks.unwrap_or_default(),
         };
-        Ok(Row { file: self.files.len(), to_index, data_path: self.texts.share(&data_path), episode })
+        Ok(Row {
+            file: self.files.len(),
+            to_index,
+            data_path: self.texts.share(&data_path),
+            episode,
+        })
     }
 
     fn finish(mut self, warnings: &mut Vec<Warning>) -> Result<Table, Error> {
@@ -260,7 +288,10 @@ impl<'a> Rows<'a> {
             return Err(Error::NoEpisodes);
         }
         let episodes = self.rows.into_iter().map(|row| row.episode).collect();
-        Ok(Table { episodes, data_files })
+        Ok(Table {
+            episodes,
+            data_files,
+        })
     }
 
     /// Keeps the first of rows that are there twice.
@@ -271,7 +302,10 @@ impl<'a> Rows<'a> {
         let mut repeated: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         for row in std::mem::take(&mut self.rows) {
             let episode_index = row.episode.episode_index;
-            let Some(first) = positions.get(&episode_index).map(|position| &kept[*position]) else {
+            let Some(first) = positions
+                .get(&episode_index)
+                .map(|position| &kept[*position])
+            else {
                 positions.insert(episode_index, kept.len());
                 kept.push(row);
                 continue;
@@ -291,7 +325,11 @@ impl<'a> Rows<'a> {
             repeated.entry(row.file).or_insert((episode_index, 0)).1 += 1;
         }
         warnings.extend(repeated.into_iter().map(|(file, (episode_index, count))| {
-            Warning::DuplicateEpisodes { path: self.files[file].clone(), episode_index, count }
+            Warning::DuplicateEpisodes {
+                path: self.files[file].clone(),
+                episode_index,
+                count,
+            }
         }));
         self.rows = kept;
         Ok(())
@@ -301,7 +339,11 @@ impl<'a> Rows<'a> {
         let mut end = 0;
         let mut before = None;
         for row in &self.rows {
-            let Episode { episode_index, from_index, .. } = row.episode;
+            let Episode {
+                episode_index,
+                from_index,
+                ..
+            } = row.episode;
             if from_index != end {
                 let expected = match before {
                     None => "the dataset starts at 0".to_owned(),
@@ -353,13 +395,25 @@ fn difference(row: &Row, first: &Row) -> Option<(&'static str, String, String)> 
         return Some(("length", a.length.to_string(), b.length.to_string()));
     }
     if a.from_index != b.from_index {
-        return Some(("dataset_from_index", a.from_index.to_string(), b.from_index.to_string()));
+        return Some((
+            "dataset_from_index",
+            a.from_index.to_string(),
+            b.from_index.to_string(),
+        ));
     }
     if row.data_path != first.data_path {
-        return Some(("data/file_index", row.data_path.to_string(), first.data_path.to_string()));
+        return Some((
+            "data/file_index",
+            row.data_path.to_string(),
+            first.data_path.to_string(),
+        ));
     }
     if a.videos != b.videos {
-        return Some(("videos", format!("{:?}", a.videos), format!("{:?}", b.videos)));
+        return Some((
+            "videos",
+            format!("{:?}", a.videos),
+            format!("{:?}", b.videos),
+        ));
     }
     if a.tasks != b.tasks {
         return Some(("tasks", format!("{:?}", a.tasks), format!("{:?}", b.tasks)));
@@ -389,7 +443,11 @@ struct VideoColumns {
 
 impl Columns {
     fn read(file: &mut File, path: &str, cameras: &[(&Feature, Arc<str>)]) -> Result<Self, Error> {
-        let mut wanted = Wanted { file, path, names: Vec::new() };
+        let mut wanted = Wanted {
+            file,
+            path,
+            names: Vec::new(),
+        };
         let reason = "every episode table has it";
         wanted.need(&["episode_index"], reason)?;
         wanted.need(&["length"], reason)?;
@@ -410,9 +468,16 @@ impl Columns {
 
         let names = wanted.names;
         let num_rows = file.num_rows();
-        let columns = file.read(&names.iter().map(String::as_str).collect::<Vec<_>>(), 0..num_rows)?;
+        let columns = file.read(
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+            0..num_rows,
+        )?;
         let mut columns = names.into_iter().zip(columns);
-        let mut next = || columns.next().expect("the reader returns a column for each name");
+        let mut next = || {
+            columns
+                .next()
+                .expect("the reader returns a column for each name")
+        };
         let mut scalar = || {
             let (name, column) = next();
             TableColumn::new(path, name, column)
@@ -469,7 +534,11 @@ impl Wanted<'_> {
         if spellings.iter().any(|name| self.want(name)) {
             return Ok(());
         }
-        Err(Error::MissingColumn { path: self.path.to_owned(), column: spellings[0].to_owned(), reason })
+        Err(Error::MissingColumn {
+            path: self.path.to_owned(),
+            column: spellings[0].to_owned(),
+            reason,
+        })
     }
 }
 
@@ -492,7 +561,12 @@ impl TableColumn {
                 declared: DType::Int64,
             });
         }
-        Ok(Self { path: path.to_owned(), name, values, null_rows })
+        Ok(Self {
+            path: path.to_owned(),
+            name,
+            values,
+            null_rows,
+        })
     }
 
     fn number(&self, row: usize) -> Option<Number> {
@@ -515,14 +589,18 @@ impl TableColumn {
     /// A whole number of any sign.
     pub(crate) fn integer(&self, row: usize) -> Result<i64, Error> {
         let found = self.number(row);
-        let integer = found.and_then(Number::exact).and_then(|number| i64::try_from(number).ok());
+        let integer = found
+            .and_then(Number::exact)
+            .and_then(|number| i64::try_from(number).ok());
         integer.ok_or_else(|| self.fault(row, found, "a whole number"))
     }
 
     /// A whole number, 0 or more.
     fn index(&self, row: usize) -> Result<usize, Error> {
         let found = self.number(row);
-        let index = found.and_then(Number::exact).and_then(|number| usize::try_from(number).ok());
+        let index = found
+            .and_then(Number::exact)
+            .and_then(|number| usize::try_from(number).ok());
         index.ok_or_else(|| self.fault(row, found, "a whole number, 0 or more"))
     }
 
@@ -537,11 +615,14 @@ impl TableColumn {
 
     /// A finite number, if it is one.
     fn float(&self, row: usize) -> Option<f64> {
-        self.number(row).map(Number::as_f64).filter(|value| value.is_finite())
+        self.number(row)
+            .map(Number::as_f64)
+            .filter(|value| value.is_finite())
     }
 
     fn finite(&self, row: usize) -> Result<f64, Error> {
-        self.float(row).ok_or_else(|| self.fault(row, self.number(row), "a finite number of seconds"))
+        self.float(row)
+            .ok_or_else(|| self.fault(row, self.number(row), "a finite number of seconds"))
     }
 }
 
@@ -564,7 +645,10 @@ impl TaskColumn {
                 })
                 .collect(),
         };
-        Self { ends, texts: column.leaf }
+        Self {
+            ends,
+            texts: column.leaf,
+        }
     }
 
     fn texts(&self, row: usize, shared: &mut Texts) -> Vec<Arc<str>> {

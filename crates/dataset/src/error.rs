@@ -71,7 +71,9 @@ pub enum Error {
     },
 
     /// A column is stored in a way that the reader in use cannot decode.
-    #[error("`{path}`: column `{column}` is stored as {found}, which the {reader} reader does not decode")]
+    #[error(
+        "`{path}`: column `{column}` is stored as {found}, which the {reader} reader does not decode"
+    )]
     Unsupported {
         /// The file.
         path: String,
@@ -261,7 +263,9 @@ pub enum Error {
     },
 
     /// A row's task is not in the task table.
-    #[error("`{path}`, row {row}: `task_index` is {found}, which is not in `meta/tasks.parquet`; the numbers there are {known}")]
+    #[error(
+        "`{path}`, row {row}: `task_index` is {found}, which is not in `meta/tasks.parquet`; the numbers there are {known}"
+    )]
     UnknownTask {
         /// The data file.
         path: String,

@@ -59,7 +59,10 @@ impl Info {
 
     /// The features that hold pictures, videos and images alike, in the order of the file.
     pub fn camera_keys(&self) -> impl Iterator<Item = &str> {
-        self.features.iter().filter(|feature| feature.is_camera()).map(Feature::key)
+        self.features
+            .iter()
+            .filter(|feature| feature.is_camera())
+            .map(Feature::key)
     }
 
     /// The kind of robot, where the file tells.
@@ -89,7 +92,9 @@ impl Info {
         // The version first: the fields of another one may have other types.
         let RawVersion { codebase_version } = json(bytes)?;
         if codebase_version.as_deref() != Some(VERSION) {
-            return Err(Error::Version { found: codebase_version });
+            return Err(Error::Version {
+                found: codebase_version,
+            });
         }
         let raw: RawInfo = json(bytes)?;
         if !(raw.fps.is_finite() && raw.fps > 0.0) {
@@ -103,7 +108,10 @@ impl Info {
         let mut warnings = Vec::new();
         for (key, raw) in raw.features.0 {
             let Some(dtype) = DType::parse(&raw.dtype) else {
-                warnings.push(Warning::UnreadFeature { key, dtype: raw.dtype });
+                warnings.push(Warning::UnreadFeature {
+                    key,
+                    dtype: raw.dtype,
+                });
                 continue;
             };
             if features.iter().any(|feature| feature.key == key) {
@@ -116,7 +124,9 @@ impl Info {
             features.push(Feature::new(key, dtype, raw)?);
         }
         let template = |field, template: String| PathTemplate::parse(field, &template);
-        let data_path = raw.data_path.unwrap_or_else(|| DEFAULT_DATA_PATH.to_owned());
+        let data_path = raw
+            .data_path
+            .unwrap_or_else(|| DEFAULT_DATA_PATH.to_owned());
         let info = Self {
             fps: raw.fps,
             features,
@@ -124,10 +134,17 @@ impl Info {
             total_episodes: raw.total_episodes,
             total_frames: raw.total_frames,
             data_path: template("data_path", data_path)?,
-            video_path: raw.video_path.map(|path| template("video_path", path)).transpose()?,
+            video_path: raw
+                .video_path
+                .map(|path| template("video_path", path))
+                .transpose()?,
         };
         if info.video_path.is_none() {
-            if let Some(camera) = info.features.iter().find(|feature| feature.dtype == DType::Video) {
+            if let Some(camera) = info
+                .features
+                .iter()
+                .find(|feature| feature.dtype == DType::Video)
+            {
                 return Err(Error::Info {
                     field: "video_path".to_owned(),
                     found: format!("null, although `{}` is a video", camera.key),
@@ -157,7 +174,9 @@ impl Feature {
             found: "nothing".to_owned(),
             expected: "a list of numbers, such as [7] or [2, 3]",
         })?;
-        let elements = shape.iter().try_fold(1_usize, |product, axis| product.checked_mul(*axis));
+        let elements = shape
+            .iter()
+            .try_fold(1_usize, |product, axis| product.checked_mul(*axis));
         if elements.is_none_or(|elements| elements > MAX_ROW_ELEMENTS) {
             return Err(Error::Info {
                 field: format!("features.{key}.shape"),
@@ -169,7 +188,13 @@ impl Feature {
             (Value::Object(info), _) | (_, Value::Object(info)) => info,
             _ => Map::new(),
         };
-        Ok(Self { key, dtype, shape, names: raw.names.0, info })
+        Ok(Self {
+            key,
+            dtype,
+            shape,
+            names: raw.names.0,
+            info,
+        })
     }
 
     /// The feature's name.
@@ -234,7 +259,9 @@ impl Feature {
     }
 
     fn info_value(&self, name: &str) -> Option<&Value> {
-        self.info.get(name).or_else(|| self.info.get(&format!("video.{name}")))
+        self.info
+            .get(name)
+            .or_else(|| self.info.get(&format!("video.{name}")))
     }
 
     /// The size of a camera's pictures: by the axes' names where there are any, else by where the channels (1, 3 or 4)
@@ -244,7 +271,11 @@ impl Feature {
         if !self.is_camera() {
             return None;
         }
-        let axis = |name| self.names.iter().position(|found| found.eq_ignore_ascii_case(name));
+        let axis = |name| {
+            self.names
+                .iter()
+                .position(|found| found.eq_ignore_ascii_case(name))
+        };
         let (height, width) = match (axis("height"), axis("width"), self.shape.as_slice()) {
             (Some(height), Some(width), shape) if shape.len() == self.names.len() => {
                 (*shape.get(height)?, *shape.get(width)?)
@@ -339,7 +370,10 @@ impl fmt::Display for DType {
 
 fn json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|source| match damage::of(bytes) {
-        Damage::Unknown => Error::Json { path: INFO_PATH.to_owned(), source: Box::new(source) },
+        Damage::Unknown => Error::Json {
+            path: INFO_PATH.to_owned(),
+            source: Box::new(source),
+        },
         _ => damage::error(INFO_PATH, bytes.len() as u64, bytes, bytes),
     })
 }
@@ -419,14 +453,32 @@ mod tests {
     #[test]
     fn both_spellings_of_is_depth_map_are_known_in_both_places() {
         for (text, expected) in [
-            (r#"{"dtype":"video","shape":[4,4,1],"info":{"is_depth_map":true}}"#, true),
-            (r#"{"dtype":"video","shape":[4,4,1],"info":{"video.is_depth_map":true}}"#, true),
-            (r#"{"dtype":"video","shape":[4,4,1],"video_info":{"is_depth_map":true}}"#, true),
-            (r#"{"dtype":"image","shape":[4,4,1],"video_info":{"video.is_depth_map":true}}"#, true),
-            (r#"{"dtype":"video","shape":[4,4,1],"info":{"video.is_depth_map":false}}"#, false),
+            (
+                r#"{"dtype":"video","shape":[4,4,1],"info":{"is_depth_map":true}}"#,
+                true,
+            ),
+            (
+                r#"{"dtype":"video","shape":[4,4,1],"info":{"video.is_depth_map":true}}"#,
+                true,
+            ),
+            (
+                r#"{"dtype":"video","shape":[4,4,1],"video_info":{"is_depth_map":true}}"#,
+                true,
+            ),
+            (
+                r#"{"dtype":"image","shape":[4,4,1],"video_info":{"video.is_depth_map":true}}"#,
+                true,
+            ),
+            (
+                r#"{"dtype":"video","shape":[4,4,1],"info":{"video.is_depth_map":false}}"#,
+                false,
+            ),
             (r#"{"dtype":"video","shape":[4,4,3],"info":null}"#, false),
             (r#"{"dtype":"video","shape":[4,4,3]}"#, false),
-            (r#"{"dtype":"float32","shape":[4],"info":{"is_depth_map":true}}"#, false),
+            (
+                r#"{"dtype":"float32","shape":[4],"info":{"is_depth_map":true}}"#,
+                false,
+            ),
         ] {
             assert_eq!(feature(text).is_depth(), expected, "{text}");
         }
@@ -449,14 +501,25 @@ mod tests {
             (r#"{"dtype":"video","shape":[48,64,3]}"#, Some((48, 64))),
             (r#"{"dtype":"video","shape":[3,48,64]}"#, Some((48, 64))),
             (r#"{"dtype":"image","shape":[3,48,3]}"#, Some((3, 48))),
-            (r#"{"dtype":"video","shape":[3,4,3],"names":["channels","height","width"]}"#, Some((4, 3))),
-            (r#"{"dtype":"video","shape":[64,48,3],"names":["Width","Height","rgb"]}"#, Some((48, 64))),
+            (
+                r#"{"dtype":"video","shape":[3,4,3],"names":["channels","height","width"]}"#,
+                Some((4, 3)),
+            ),
+            (
+                r#"{"dtype":"video","shape":[64,48,3],"names":["Width","Height","rgb"]}"#,
+                Some((48, 64)),
+            ),
             (r#"{"dtype":"video","shape":[48,64]}"#, None),
-            (r#"{"dtype":"video","shape":[48,64],"names":["height","width"]}"#, Some((48, 64))),
+            (
+                r#"{"dtype":"video","shape":[48,64],"names":["height","width"]}"#,
+                Some((48, 64)),
+            ),
             (r#"{"dtype":"video","shape":[48,64,2]}"#, None),
             (r#"{"dtype":"float32","shape":[48,64,3]}"#, None),
         ] {
-            let size = feature(text).picture_size().map(|size| (size.height, size.width));
+            let size = feature(text)
+                .picture_size()
+                .map(|size| (size.height, size.width));
             assert_eq!(size, expected, "{text}");
         }
     }

@@ -7,7 +7,11 @@ use crate::{DType, Episode, Info, VideoSpan, Warning};
 /// Warns, once a camera and kind, of gaps and overlaps between neighbours in a video, and of intervals that do not fit the
 /// episode's rows. Half a frame is no fault: `from_timestamp` is a sum of rounded numbers.
 pub(crate) fn check(info: &Info, episodes: &[Episode], warnings: &mut Vec<Warning>) {
-    for camera in info.features().iter().filter(|feature| feature.dtype() == DType::Video) {
+    for camera in info
+        .features()
+        .iter()
+        .filter(|feature| feature.dtype() == DType::Video)
+    {
         let mut faults = Faults::default();
         let mut files: BTreeMap<&str, Vec<(&Episode, &VideoSpan)>> = BTreeMap::new();
         for episode in episodes {
@@ -22,7 +26,11 @@ pub(crate) fn check(info: &Info, episodes: &[Episode], warnings: &mut Vec<Warnin
                 faults.check_neighbours(camera.key(), info.fps(), pair[0], pair[1]);
             }
         }
-        warnings.extend([faults.length, faults.gap, faults.overlap].into_iter().flatten());
+        warnings.extend(
+            [faults.length, faults.gap, faults.overlap]
+                .into_iter()
+                .flatten(),
+        );
     }
 }
 
@@ -46,14 +54,17 @@ impl Faults {
         if (length - 1.5..=length + 0.5).contains(&interval_frames) {
             return;
         }
-        record(&mut self.length, Warning::VideoLength {
-            camera: camera.to_owned(),
-            path: span.path().to_owned(),
-            episode_index: episode.episode_index(),
-            interval_s,
-            length: episode.length(),
-            count: 1,
-        });
+        record(
+            &mut self.length,
+            Warning::VideoLength {
+                camera: camera.to_owned(),
+                path: span.path().to_owned(),
+                episode_index: episode.episode_index(),
+                interval_s,
+                length: episode.length(),
+                count: 1,
+            },
+        );
     }
 
     fn check_neighbours(
@@ -66,23 +77,29 @@ impl Faults {
         let end_s = span.from_timestamp_s() + episode.length() as f64 / fps;
         let gap_s = next_span.from_timestamp_s() - end_s;
         if gap_s > 0.5 / fps {
-            record(&mut self.gap, Warning::VideoGap {
-                camera: camera.to_owned(),
-                path: span.path().to_owned(),
-                episode_index: episode.episode_index(),
-                next_episode_index: next.episode_index(),
-                gap_s,
-                count: 1,
-            });
+            record(
+                &mut self.gap,
+                Warning::VideoGap {
+                    camera: camera.to_owned(),
+                    path: span.path().to_owned(),
+                    episode_index: episode.episode_index(),
+                    next_episode_index: next.episode_index(),
+                    gap_s,
+                    count: 1,
+                },
+            );
         } else if gap_s < -0.5 / fps {
-            record(&mut self.overlap, Warning::VideoOverlap {
-                camera: camera.to_owned(),
-                path: span.path().to_owned(),
-                episode_index: episode.episode_index(),
-                next_episode_index: next.episode_index(),
-                overlap_s: -gap_s,
-                count: 1,
-            });
+            record(
+                &mut self.overlap,
+                Warning::VideoOverlap {
+                    camera: camera.to_owned(),
+                    path: span.path().to_owned(),
+                    episode_index: episode.episode_index(),
+                    next_episode_index: next.episode_index(),
+                    overlap_s: -gap_s,
+                    count: 1,
+                },
+            );
         }
     }
 }

@@ -1,17 +1,17 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod metadata;
-mod info;
-mod episodes;
-mod tasks;
-mod stats;
 mod data_file;
-mod rows;
-mod storage;
-mod warning;
+mod episodes;
 mod error;
+mod info;
 mod limits;
+mod metadata;
+mod rows;
+mod stats;
+mod storage;
+mod tasks;
+mod warning;
 
 mod convert;
 mod damage;

@@ -65,10 +65,25 @@ impl Metadata {
     /// As [`read`](Self::read).
     pub fn read_with(storage: &dyn Storage, reader: Reader) -> Result<Self, Error> {
         let (info, mut warnings) = Info::read(storage)?;
-        let Table { episodes, data_files } = episodes::read(storage, reader, &info, &mut warnings)?;
-        let total_frames = episodes.last().map_or(0, |last| last.from_index() + last.length());
-        check_totals("total_episodes", info.total_episodes(), episodes.len(), &mut warnings)?;
-        check_totals("total_frames", info.total_frames(), total_frames, &mut warnings)?;
+        let Table {
+            episodes,
+            data_files,
+        } = episodes::read(storage, reader, &info, &mut warnings)?;
+        let total_frames = episodes
+            .last()
+            .map_or(0, |last| last.from_index() + last.length());
+        check_totals(
+            "total_episodes",
+            info.total_episodes(),
+            episodes.len(),
+            &mut warnings,
+        )?;
+        check_totals(
+            "total_frames",
+            info.total_frames(),
+            total_frames,
+            &mut warnings,
+        )?;
         intervals::check(&info, &episodes, &mut warnings);
         let tasks = Arc::new(Tasks::read(storage, reader, &info)?);
         let stats = Stats::read(storage, &mut warnings);
@@ -77,7 +92,17 @@ impl Metadata {
             .enumerate()
             .map(|(position, episode)| (episode.episode_index(), position))
             .collect();
-        Ok(Self { reader, info, tasks, stats, episodes, positions, data_files, total_frames, warnings })
+        Ok(Self {
+            reader,
+            info,
+            tasks,
+            stats,
+            episodes,
+            positions,
+            data_files,
+            total_frames,
+            warnings,
+        })
     }
 
     /// The Parquet reader in use.
@@ -141,7 +166,9 @@ impl Metadata {
     /// The episode and the frame within it of the frame with the global number `index` (the column `index`).
     #[must_use]
     pub fn locate(&self, index: usize) -> Option<(usize, usize)> {
-        let after = self.episodes.partition_point(|episode| episode.from_index() <= index);
+        let after = self
+            .episodes
+            .partition_point(|episode| episode.from_index() <= index);
         let episode = self.episodes.get(after.checked_sub(1)?)?;
         let frame_index = index - episode.from_index();
         (frame_index < episode.length()).then_some((episode.episode_index(), frame_index))
@@ -156,12 +183,18 @@ impl Metadata {
     /// # Panics
     ///
     /// When there is no such position.
-    pub fn open_data_file(&self, storage: &dyn Storage, data_file: usize) -> Result<DataFile, Error> {
+    pub fn open_data_file(
+        &self,
+        storage: &dyn Storage,
+        data_file: usize,
+    ) -> Result<DataFile, Error> {
         let path = &self.data_files[data_file];
         let reader = storage::open(storage, path).map_err(|error| match error {
-            Error::Missing { path, source, .. } => {
-                Error::Missing { needed_for: Some(self.needs_data_file(data_file)), path, source }
-            }
+            Error::Missing { path, source, .. } => Error::Missing {
+                needed_for: Some(self.needs_data_file(data_file)),
+                path,
+                source,
+            },
             error => error,
         })?;
         DataFile::open(reader, path, self)
@@ -178,7 +211,10 @@ impl Metadata {
         storage: &dyn Storage,
         episodes: impl IntoIterator<Item = &'a Episode>,
     ) -> Result<(), Error> {
-        let mut listed = Listed { storage, folders: BTreeMap::new() };
+        let mut listed = Listed {
+            storage,
+            folders: BTreeMap::new(),
+        };
         for episode in episodes {
             let path = &self.data_files[episode.data_file()];
             if !listed.contains(path)? {
@@ -207,14 +243,21 @@ impl Metadata {
 
     /// The episodes of a data file, which follow one another.
     pub(crate) fn episodes_of(&self, data_file: usize) -> &[Episode] {
-        let start = self.episodes.partition_point(|episode| episode.data_file() < data_file);
-        let end = self.episodes.partition_point(|episode| episode.data_file() <= data_file);
+        let start = self
+            .episodes
+            .partition_point(|episode| episode.data_file() < data_file);
+        let end = self
+            .episodes
+            .partition_point(|episode| episode.data_file() <= data_file);
         &self.episodes[start..end]
     }
 
     /// What a message says of why a data file should be there.
     fn needs_data_file(&self, data_file: usize) -> String {
-        let first = self.episodes_of(data_file).first().map_or(0, Episode::episode_index);
+        let first = self
+            .episodes_of(data_file)
+            .first()
+            .map_or(0, Episode::episode_index);
         format!("`data/file_index` of the episode table says that it holds episode {first}")
     }
 }
@@ -226,9 +269,17 @@ fn check_totals(
     warnings: &mut Vec<Warning>,
 ) -> Result<(), Error> {
     match promised {
-        Some(promised) if promised > found => Err(Error::Totals { field, promised, found }),
+        Some(promised) if promised > found => Err(Error::Totals {
+            field,
+            promised,
+            found,
+        }),
         Some(promised) if promised < found => {
-            warnings.push(Warning::Totals { field, promised, found });
+            warnings.push(Warning::Totals {
+                field,
+                promised,
+                found,
+            });
             Ok(())
         }
         _ => Ok(()),
@@ -256,6 +307,8 @@ impl Listed<'_> {
             self.folders.insert(folder.to_owned(), paths);
         }
         let paths = &self.folders[folder];
-        Ok(paths.binary_search_by(|found| found.as_str().cmp(path)).is_ok())
+        Ok(paths
+            .binary_search_by(|found| found.as_str().cmp(path))
+            .is_ok())
     }
 }

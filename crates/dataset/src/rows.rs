@@ -17,7 +17,10 @@ impl EpisodeRows {
 
     /// The number of rows, which is the number of frames.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "an episode has at least one frame")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "an episode has at least one frame"
+    )]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -37,7 +40,10 @@ impl EpisodeRows {
     /// The memory that the values take, in bytes.
     #[must_use]
     pub fn nbytes(&self) -> usize {
-        self.columns.iter().map(|column| column.values.nbytes()).sum()
+        self.columns
+            .iter()
+            .map(|column| column.values.nbytes())
+            .sum()
     }
 }
 
@@ -164,7 +170,10 @@ pub struct Blobs {
 
 impl Strings {
     pub(crate) fn new() -> Self {
-        Self { ends: Vec::new(), text: String::new() }
+        Self {
+            ends: Vec::new(),
+            text: String::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, text: &str) {
@@ -202,7 +211,10 @@ impl Strings {
 
 impl Blobs {
     pub(crate) fn new() -> Self {
-        Self { ends: Vec::new(), bytes: Vec::new() }
+        Self {
+            ends: Vec::new(),
+            bytes: Vec::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {

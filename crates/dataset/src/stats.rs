@@ -24,7 +24,10 @@ impl Stats {
     /// A camera's has one number for each channel.
     #[must_use]
     pub fn get(&self, feature: &str, statistic: &str) -> Option<&[f64]> {
-        self.features.get(feature)?.get(statistic).map(Vec::as_slice)
+        self.features
+            .get(feature)?
+            .get(statistic)
+            .map(Vec::as_slice)
     }
 
     /// The mean of each element.
@@ -58,7 +61,11 @@ impl Stats {
 
     /// The names of a feature's statistics, sorted.
     pub fn statistics(&self, feature: &str) -> impl Iterator<Item = &str> {
-        self.features.get(feature).into_iter().flat_map(BTreeMap::keys).map(String::as_str)
+        self.features
+            .get(feature)
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+            .map(String::as_str)
     }
 
     /// Reads the file, if it is there. Nobody needs statistics to read the dataset, so a fault is only a warning.
@@ -67,14 +74,18 @@ impl Stats {
             Err(error) if error.is_missing_file() => return None,
             Ok(bytes) => bytes,
             Err(error) => {
-                warnings.push(Warning::Stats { reason: reason(&error) });
+                warnings.push(Warning::Stats {
+                    reason: reason(&error),
+                });
                 return None;
             }
         };
         match serde_json::from_slice::<BTreeMap<String, BTreeMap<String, Value>>>(&bytes) {
             Ok(raw) => Some(Self::from_json(raw)),
             Err(error) => {
-                warnings.push(Warning::Stats { reason: error.to_string() });
+                warnings.push(Warning::Stats {
+                    reason: error.to_string(),
+                });
                 None
             }
         }
@@ -86,9 +97,16 @@ impl Stats {
             flatten(value, &mut numbers).then_some(numbers)
         };
         let statistics = |raw: BTreeMap<String, Value>| {
-            raw.iter().filter_map(|(name, value)| Some((name.clone(), numbers(value)?))).collect()
+            raw.iter()
+                .filter_map(|(name, value)| Some((name.clone(), numbers(value)?)))
+                .collect()
         };
-        Self { features: raw.into_iter().map(|(feature, raw)| (feature, statistics(raw))).collect() }
+        Self {
+            features: raw
+                .into_iter()
+                .map(|(feature, raw)| (feature, statistics(raw)))
+                .collect(),
+        }
     }
 }
 
@@ -131,7 +149,13 @@ mod tests {
         assert_eq!(stats.get("state", "mixed"), None);
         assert_eq!(stats.std("empty"), None);
         assert_eq!(stats.min("unknown"), None);
-        assert_eq!(stats.features().collect::<Vec<_>>(), ["camera", "empty", "state"]);
-        assert_eq!(stats.statistics("state").collect::<Vec<_>>(), ["count", "mean"]);
+        assert_eq!(
+            stats.features().collect::<Vec<_>>(),
+            ["camera", "empty", "state"]
+        );
+        assert_eq!(
+            stats.statistics("state").collect::<Vec<_>>(),
+            ["count", "mean"]
+        );
     }
 }

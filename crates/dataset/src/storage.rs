@@ -32,8 +32,15 @@ pub trait Storage: Send + Sync {
 pub(crate) fn read_whole(storage: &dyn Storage, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
     let reader = open(storage, path)?;
     let mut bytes = Vec::new();
-    let failed = |source| Error::Io { action: "read", path: path.to_owned(), source };
-    let read = reader.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let failed = |source| Error::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    };
+    let read = reader
+        .take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if read as u64 > limit {
         return Err(Error::TooLarge {
             path: path.to_owned(),
@@ -48,14 +55,26 @@ pub(crate) fn read_whole(storage: &dyn Storage, path: &str, limit: u64) -> Resul
 /// Opens a file.
 pub(crate) fn open(storage: &dyn Storage, path: &str) -> Result<Box<dyn ReadSeek>, Error> {
     storage.open(path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Error::Missing { path: path.to_owned(), needed_for: None, source: Some(source) },
-        _ => Error::Io { action: "open", path: path.to_owned(), source },
+        io::ErrorKind::NotFound => Error::Missing {
+            path: path.to_owned(),
+            needed_for: None,
+            source: Some(source),
+        },
+        _ => Error::Io {
+            action: "open",
+            path: path.to_owned(),
+            source,
+        },
     })
 }
 
 /// The paths of all files below a folder, sorted.
 pub(crate) fn list(storage: &dyn Storage, folder: &str) -> Result<Vec<String>, Error> {
-    let failed = |source| Error::Io { action: "list", path: folder.to_owned(), source };
+    let failed = |source| Error::Io {
+        action: "list",
+        path: folder.to_owned(),
+        source,
+    };
     let mut paths = storage.list(folder).map_err(failed)?;
     // The promise is the implementor's; what depends on it is checked cheaply.
     if !paths.is_sorted() {

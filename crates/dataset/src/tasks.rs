@@ -31,7 +31,9 @@ impl Tasks {
 
     /// All tasks, by rising number.
     pub fn iter(&self) -> impl Iterator<Item = (i64, &str)> {
-        self.texts.iter().map(|(index, text)| (*index, text.as_str()))
+        self.texts
+            .iter()
+            .map(|(index, text)| (*index, text.as_str()))
     }
 
     /// The number of tasks.
@@ -68,7 +70,11 @@ impl Tasks {
                     return Ok(Self::default());
                 }
                 let needed_for = Some("info.json declares `task_index`".to_owned());
-                return Err(Error::Missing { path, needed_for, source });
+                return Err(Error::Missing {
+                    path,
+                    needed_for,
+                    source,
+                });
             }
             opened => opened?,
         };
@@ -89,13 +95,19 @@ impl Tasks {
         if !file.has_column("task_index") {
             return Err(missing("task_index", "every task has a number"));
         }
-        let text_column = TEXT_COLUMNS.into_iter().find(|name| file.has_column(name)).ok_or_else(|| {
-            missing("task", "every task has a sentence (`__index_level_0__` would do as well)")
-        })?;
+        let text_column = TEXT_COLUMNS
+            .into_iter()
+            .find(|name| file.has_column(name))
+            .ok_or_else(|| {
+                missing(
+                    "task",
+                    "every task has a sentence (`__index_level_0__` would do as well)",
+                )
+            })?;
         let num_rows = file.num_rows();
         let columns = file.read(&["task_index", text_column], 0..num_rows)?;
-        let [numbers, texts] = <[_; 2]>::try_from(columns)
-            .expect("the reader returns a column for each name");
+        let [numbers, texts] =
+            <[_; 2]>::try_from(columns).expect("the reader returns a column for each name");
         let numbers = TableColumn::new(PATH, "task_index".to_owned(), numbers)?;
         let (texts, null_rows) = convert::shaped(texts, PATH, text_column, &[])?;
         let fault = |row, found: &str, expected: &str| Error::Value {
@@ -120,7 +132,11 @@ impl Tasks {
                 }
                 Entry::Occupied(entry) if entry.get() == sentence => {}
                 Entry::Occupied(entry) => {
-                    let expected = format!("`{}`, as an earlier row has it for task_index {}", entry.get(), entry.key());
+                    let expected = format!(
+                        "`{}`, as an earlier row has it for task_index {}",
+                        entry.get(),
+                        entry.key()
+                    );
                     return Err(fault(row, sentence, &expected));
                 }
             }

@@ -35,7 +35,11 @@ const MAX_WIDTH: usize = 32;
 impl PathTemplate {
     /// Parses the value of the field `name` of info.json.
     pub(crate) fn parse(name: &'static str, text: &str) -> Result<Self, Error> {
-        let failed = |reason: String| Error::Template { field: name, template: text.to_owned(), reason };
+        let failed = |reason: String| Error::Template {
+            field: name,
+            template: text.to_owned(),
+            reason,
+        };
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
@@ -62,7 +66,11 @@ impl PathTemplate {
         if !literal.is_empty() {
             parts.push(Part::Literal(literal));
         }
-        Ok(Self { name, text: text.to_owned(), parts })
+        Ok(Self {
+            name,
+            text: text.to_owned(),
+            parts,
+        })
     }
 
     /// The path of a file, which lies inside the dataset.
@@ -97,7 +105,9 @@ impl Part {
         let (name, format) = field.split_once(':').unwrap_or((field, ""));
         let with_format = |part: fn(Width) -> Self| {
             let width = Width::parse(format).ok_or_else(|| {
-                format!("the format `{format}` of `{name}` is not known; expected one such as `03d`")
+                format!(
+                    "the format `{format}` of `{name}` is not known; expected one such as `03d`"
+                )
             })?;
             Ok(part(width))
         };
@@ -106,11 +116,17 @@ impl Part {
             "file_index" => with_format(Self::FileIndex),
             "video_key" if template == "video_path" => match format {
                 "" | "s" => Ok(Self::VideoKey),
-                _ => Err(format!("the format `{format}` of `video_key` is not known; expected none")),
+                _ => Err(format!(
+                    "the format `{format}` of `video_key` is not known; expected none"
+                )),
             },
             _ => Err(format!(
                 "the field `{{{name}}}` is not known; {VERSION_3_FIELDS}{}",
-                if template == "video_path" { " and `{video_key}`" } else { "" }
+                if template == "video_path" {
+                    " and `{video_key}`"
+                } else {
+                    ""
+                }
             )),
         }
     }
@@ -124,13 +140,24 @@ impl Width {
         if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        let min = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-        (min <= MAX_WIDTH).then_some(Self { min, zeros: digits.starts_with('0') })
+        let min = if digits.is_empty() {
+            0
+        } else {
+            digits.parse().ok()?
+        };
+        (min <= MAX_WIDTH).then_some(Self {
+            min,
+            zeros: digits.starts_with('0'),
+        })
     }
 
     fn format(self, number: usize) -> String {
         let min = self.min;
-        if self.zeros { format!("{number:0min$}") } else { format!("{number:min$}") }
+        if self.zeros {
+            format!("{number:0min$}")
+        } else {
+            format!("{number:min$}")
+        }
     }
 }
 
@@ -158,14 +185,22 @@ mod tests {
     #[test]
     fn templates_are_filled_in_as_python_does_it() {
         for (template, expected) in [
-            ("data/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4", "data/chunk-002/file-1234.mp4"),
+            (
+                "data/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
+                "data/chunk-002/file-1234.mp4",
+            ),
             ("{chunk_index}/{file_index:d}.mp4", "2/1234.mp4"),
             ("{chunk_index:02d}{chunk_index:4d}", "02   2"),
-            ("videos/{video_key}/{file_index:06}", "videos/cam.top/001234"),
+            (
+                "videos/{video_key}/{file_index:06}",
+                "videos/cam.top/001234",
+            ),
             ("{{{video_key:s}}}", "{cam.top}"),
             ("plain", "plain"),
         ] {
-            let path = PathTemplate::parse("video_path", template).unwrap().render(2, 1234, "cam.top");
+            let path = PathTemplate::parse("video_path", template)
+                .unwrap()
+                .render(2, 1234, "cam.top");
             assert_eq!(path.unwrap(), expected, "{template}");
         }
     }
@@ -173,7 +208,10 @@ mod tests {
     #[test]
     fn a_template_that_cannot_be_filled_in_is_refused_with_the_reason() {
         for (template, reason) in [
-            ("data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet", "`{episode_chunk}` is not known"),
+            (
+                "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
+                "`{episode_chunk}` is not known",
+            ),
             ("{chunk_index:03x}", "`03x` of `chunk_index` is not known"),
             ("{chunk_index!r}", "`{chunk_index!r}` is not known"),
             ("{chunk_index:99999999999999999999d}", "is not known"),
@@ -181,11 +219,16 @@ mod tests {
             ("{chunk_index", "`{` is not matched"),
             ("chunk_index}", "`}` is not matched"),
         ] {
-            let error = PathTemplate::parse("data_path", template).unwrap_err().to_string();
+            let error = PathTemplate::parse("data_path", template)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(reason), "{template}: {error}");
             assert!(error.contains("data_path"), "{template}: {error}");
         }
-        assert!(PathTemplate::parse("data_path", "{video_key}").is_err(), "a data file has no camera");
+        assert!(
+            PathTemplate::parse("data_path", "{video_key}").is_err(),
+            "a data file has no camera"
+        );
     }
 
     #[test]
@@ -199,7 +242,9 @@ mod tests {
             ("a\\{file_index}", "cam"),
             ("", "cam"),
         ] {
-            let path = PathTemplate::parse("video_path", template).unwrap().render(0, 0, key);
+            let path = PathTemplate::parse("video_path", template)
+                .unwrap()
+                .render(0, 0, key);
             assert!(path.is_err(), "{template} {key}: {path:?}");
         }
     }

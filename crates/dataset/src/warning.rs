@@ -92,12 +92,20 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateEpisodes { path, episode_index, count } => write!(
+            Self::DuplicateEpisodes {
+                path,
+                episode_index,
+                count,
+            } => write!(
                 f,
                 "`{path}` repeats {count} episodes that are in the episode table already, episode {episode_index} first; \
                  each was taken once; remove the copy"
             ),
-            Self::Totals { field, promised, found } => write!(
+            Self::Totals {
+                field,
+                promised,
+                found,
+            } => write!(
                 f,
                 "`meta/info.json`: `{field}` is {promised}, but the episode table holds {found}; the table is followed"
             ),
@@ -105,25 +113,49 @@ impl fmt::Display for Warning {
                 f,
                 "`meta/info.json`: feature `{key}` is of dtype `{dtype}`, which is not read; it is left out of the samples"
             ),
-            Self::VideoGap { camera, path, episode_index, next_episode_index, gap_s, count } => write!(
+            Self::VideoGap {
+                camera,
+                path,
+                episode_index,
+                next_episode_index,
+                gap_s,
+                count,
+            } => write!(
                 f,
                 "camera `{camera}`: `{path}` has {gap_s:.4} s between episode {episode_index} and episode \
                  {next_episode_index} that belong to neither ({count} such places); if pictures of discarded takes were left \
                  in, every frame after them is wrong: look at the first frames of episode {next_episode_index}"
             ),
-            Self::VideoOverlap { camera, path, episode_index, next_episode_index, overlap_s, count } => write!(
+            Self::VideoOverlap {
+                camera,
+                path,
+                episode_index,
+                next_episode_index,
+                overlap_s,
+                count,
+            } => write!(
                 f,
                 "camera `{camera}`: in `{path}` episode {next_episode_index} starts {overlap_s:.4} s before episode \
                  {episode_index} ends ({count} such places); one of them shows the other's frames"
             ),
-            Self::VideoLength { camera, path, episode_index, interval_s, length, count } => write!(
+            Self::VideoLength {
+                camera,
+                path,
+                episode_index,
+                interval_s,
+                length,
+                count,
+            } => write!(
                 f,
                 "camera `{camera}`: episode {episode_index} has {length} rows, which do not fill its {interval_s:.4} s of \
                  `{path}` ({count} such episodes); if pictures of discarded takes were left in, its frames are wrong: \
                  compare its last frame with its last row"
             ),
             Self::Stats { reason } => {
-                write!(f, "`meta/stats.json` cannot be read, so there are no statistics: {reason}")
+                write!(
+                    f,
+                    "`meta/stats.json` cannot be read, so there are no statistics: {reason}"
+                )
             }
         }
     }

@@ -20,16 +20,25 @@ pub(super) struct Source {
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("path", &self.path).field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("Source")
+            .field("path", &self.path)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }
 
 impl Source {
     pub(super) fn new(mut reader: Box<dyn ReadSeek>, path: &str) -> Result<Self, Error> {
-        let size = reader
-            .seek(SeekFrom::End(0))
-            .map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })?;
-        Ok(Self { reader, path: path.to_owned(), size })
+        let size = reader.seek(SeekFrom::End(0)).map_err(|source| Error::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            reader,
+            path: path.to_owned(),
+            size,
+        })
     }
 
     pub(super) fn path(&self) -> &str {
@@ -43,17 +52,30 @@ impl Source {
 
     /// Reads one part of the file. Nothing is reserved for a part that is not there.
     pub(super) fn read(&mut self, range: Range<u64>) -> Result<Bytes, Error> {
-        let len = range.end.checked_sub(range.start).filter(|_| range.end <= self.size);
+        let len = range
+            .end
+            .checked_sub(range.start)
+            .filter(|_| range.end <= self.size);
         let Some(len) = len.and_then(|len| usize::try_from(len).ok()) else {
             let reason = format!(
                 "its footer points at the bytes {} to {}, but the file has {}",
                 range.start, range.end, self.size
             );
-            return Err(Error::Corrupt { path: self.path.clone(), reason });
+            return Err(Error::Corrupt {
+                path: self.path.clone(),
+                reason,
+            });
         };
         let mut bytes = vec![0; len];
-        let read = self.reader.seek(SeekFrom::Start(range.start)).and_then(|_| self.reader.read_exact(&mut bytes));
-        read.map_err(|source| Error::Io { action: "read", path: self.path.clone(), source })?;
+        let read = self
+            .reader
+            .seek(SeekFrom::Start(range.start))
+            .and_then(|_| self.reader.read_exact(&mut bytes));
+        read.map_err(|source| Error::Io {
+            action: "read",
+            path: self.path.clone(),
+            source,
+        })?;
         Ok(bytes.into())
     }
 
@@ -74,7 +96,10 @@ impl Source {
         for range in merged {
             parts.push((range.start, self.read(range)?));
         }
-        Ok(Segments { parts, file_size: self.size })
+        Ok(Segments {
+            parts,
+            file_size: self.size,
+        })
     }
 }
 
@@ -95,7 +120,10 @@ impl Segments {
     /// The bytes from `start` to the end of the part that they are in; none when that part was not read.
     pub(super) fn from(&self, start: u64) -> Bytes {
         let after = self.parts.partition_point(|(offset, _)| *offset <= start);
-        let Some((offset, bytes)) = after.checked_sub(1).and_then(|position| self.parts.get(position)) else {
+        let Some((offset, bytes)) = after
+            .checked_sub(1)
+            .and_then(|position| self.parts.get(position))
+        else {
             return Bytes::new();
         };
         match usize::try_from(start - offset) {
@@ -125,9 +153,14 @@ mod tests {
 
     #[test]
     fn neighbouring_parts_are_read_at_once_and_found_again() {
-        let segments = source().read_all(vec![300..310, 10..20, 20..20, 12_000..12_005]).unwrap();
+        let segments = source()
+            .read_all(vec![300..310, 10..20, 20..20, 12_000..12_005])
+            .unwrap();
         assert_eq!(segments.parts.len(), 2);
-        assert_eq!(segments.get(&(10..20)).unwrap().as_ref(), (10..20).collect::<Vec<u8>>());
+        assert_eq!(
+            segments.get(&(10..20)).unwrap().as_ref(),
+            (10..20).collect::<Vec<u8>>()
+        );
         assert_eq!(segments.get(&(300..302)).unwrap().as_ref(), [49, 50]);
         assert_eq!(segments.from(12_003).len(), 2);
         assert_eq!(segments.get(&(12_000..12_006)), None);

@@ -23,7 +23,10 @@ const JUDGED_BYTES: u64 = 512;
 pub(super) fn read(source: &mut Source) -> Result<Bytes, Error> {
     let size = source.size();
     let tail = source.read(size.saturating_sub(TAIL_BYTES)..size)?;
-    let Some((len, magic)) = tail.split_first_chunk().filter(|_| size >= TAIL_BYTES + MAGIC.len() as u64) else {
+    let Some((len, magic)) = tail
+        .split_first_chunk()
+        .filter(|_| size >= TAIL_BYTES + MAGIC.len() as u64)
+    else {
         return Err(not_parquet(source, &tail));
     };
     if magic == ENCRYPTED_MAGIC {
@@ -43,7 +46,10 @@ pub(super) fn read(source: &mut Source) -> Result<Bytes, Error> {
     }
     let end = size - TAIL_BYTES;
     let Some(start) = end.checked_sub(len) else {
-        return Err(corrupt(source, format!("its footer would be {len} bytes long, but the file has {size}")));
+        return Err(corrupt(
+            source,
+            format!("its footer would be {len} bytes long, but the file has {size}"),
+        ));
     };
     let footer = source.read(start..end)?;
     check_schema(&footer).map_err(|reason| corrupt(source, reason))?;
@@ -51,7 +57,10 @@ pub(super) fn read(source: &mut Source) -> Result<Bytes, Error> {
 }
 
 fn corrupt(source: &Source, reason: String) -> Error {
-    Error::Corrupt { path: source.path().to_owned(), reason }
+    Error::Corrupt {
+        path: source.path().to_owned(),
+        reason,
+    }
 }
 
 fn not_parquet(source: &mut Source, tail: &[u8]) -> Error {
@@ -97,13 +106,17 @@ fn check_schema(footer: &[u8]) -> Result<(), String> {
             None => return Err("its schema has more than one root".to_owned()),
         }
         if !(0..=elements.len() as i64).contains(num_children) {
-            return Err(format!("a group of its schema claims {num_children} children"));
+            return Err(format!(
+                "a group of its schema claims {num_children} children"
+            ));
         }
         if *num_children > 0 {
             open.push(*num_children);
         }
         if open.len() > MAX_SCHEMA_DEPTH {
-            return Err(format!("its schema nests deeper than {MAX_SCHEMA_DEPTH} levels"));
+            return Err(format!(
+                "its schema nests deeper than {MAX_SCHEMA_DEPTH} levels"
+            ));
         }
         while open.last() == Some(&0) {
             open.pop();
@@ -134,7 +147,7 @@ mod tests {
     #[test]
     fn only_a_whole_tree_of_bounded_depth_is_shown_to_a_reader() {
         for (children, expected) in [
-            (&[2, 0, 0] as &[u8], None),
+            (&[2, 0, 0][..], None),
             (&[2, 1, 0, 0], None),
             (&[1], Some("not whole")),
             (&[9, 0, 0], Some("claims 9 children")),
@@ -146,7 +159,10 @@ mod tests {
             let result = check_schema(&footer(children));
             match expected {
                 None => assert_eq!(result, Ok(()), "{children:?}"),
-                Some(text) => assert!(result.as_ref().is_err_and(|error| error.contains(text)), "{children:?}: {result:?}"),
+                Some(text) => assert!(
+                    result.as_ref().is_err_and(|error| error.contains(text)),
+                    "{children:?}: {result:?}"
+                ),
             }
         }
         assert!(check_schema(&[0x29, 0xfc, 3, 0]).is_err());

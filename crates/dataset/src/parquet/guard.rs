@@ -14,12 +14,17 @@ use crate::limits::{MAX_CHUNK_VALUES, MAX_PAGE_BYTES};
 pub(super) fn catch<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     // Whatever the call was changing is dropped with the fault, or is not used again.
     panic::catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| {
-        let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        let message = match (
+            payload.downcast_ref::<&str>(),
+            payload.downcast_ref::<String>(),
+        ) {
             (Some(message), _) => *message,
             (_, Some(message)) => message.as_str(),
             _ => "no message",
         };
-        Err(Fault::Corrupt(format!("the reader failed on it ({message})")))
+        Err(Fault::Corrupt(format!(
+            "the reader failed on it ({message})"
+        )))
     })
 }
 
@@ -35,17 +40,27 @@ pub(super) fn check_pages(chunk: &Chunk, segments: &Segments) -> Result<(), Faul
         while !rest.is_empty() {
             let page = PageHeader::parse(rest).map_err(malformed)?;
             if page.compressed > rest.len() - page.header {
-                return Err(Fault::Corrupt("a page reaches beyond its column".to_owned()));
+                return Err(Fault::Corrupt(
+                    "a page reaches beyond its column".to_owned(),
+                ));
             }
             let limit = chunk.codec.most(page.compressed as u64).min(MAX_PAGE_BYTES);
             if page.uncompressed > limit {
                 let what = "page, decompressed, in bytes";
-                return Err(Fault::TooLarge { what, found: page.uncompressed, limit });
+                return Err(Fault::TooLarge {
+                    what,
+                    found: page.uncompressed,
+                    limit,
+                });
             }
             num_values = num_values.saturating_add(page.num_values);
             if num_values > MAX_CHUNK_VALUES {
                 let what = "number of values in one column of a row group";
-                return Err(Fault::TooLarge { what, found: num_values, limit: MAX_CHUNK_VALUES });
+                return Err(Fault::TooLarge {
+                    what,
+                    found: num_values,
+                    limit: MAX_CHUNK_VALUES,
+                });
             }
             rest = &rest[page.header + page.compressed..];
         }
@@ -152,8 +167,18 @@ mod tests {
     fn check(codec: Codec, pages: &[Vec<u8>]) -> Result<(), Fault> {
         let bytes = pages.concat();
         let range = 0..bytes.len() as u64;
-        let segments = Source::new(Box::new(File::new(bytes)), "f").unwrap().read_all(vec![range.clone()]).unwrap();
-        check_pages(&Chunk { pages: vec![range], num_values: 1, codec }, &segments)
+        let segments = Source::new(Box::new(File::new(bytes)), "f")
+            .unwrap()
+            .read_all(vec![range.clone()])
+            .unwrap();
+        check_pages(
+            &Chunk {
+                pages: vec![range],
+                num_values: 1,
+                codec,
+            },
+            &segments,
+        )
     }
 
     #[test]
@@ -164,13 +189,18 @@ mod tests {
 
     #[test]
     fn lying_pages_are_refused_before_anything_is_reserved() {
-        let too_large = |codec, pages: &[Vec<u8>]| matches!(check(codec, pages), Err(Fault::TooLarge { .. }));
+        let too_large =
+            |codec, pages: &[Vec<u8>]| matches!(check(codec, pages), Err(Fault::TooLarge { .. }));
         assert!(too_large(Codec::Snappy, &[page(1 << 30, 10, 5, 10)]));
         assert!(too_large(Codec::None, &[page(1000, 10, 5, 10)]));
         assert!(too_large(Codec::Gzip, &[page(1 << 20, 10, 5, 10)]));
         assert!(too_large(Codec::Zstd, &[page(1 << 31, 1000, 5, 1000)]));
-        assert!(too_large(Codec::Snappy, &[page(10, 10, 1 << 28, 10), page(10, 10, 1, 10)]));
-        let corrupt = |pages: &[Vec<u8>]| matches!(check(Codec::Snappy, pages), Err(Fault::Corrupt(_)));
+        assert!(too_large(
+            Codec::Snappy,
+            &[page(10, 10, 1 << 28, 10), page(10, 10, 1, 10)]
+        ));
+        let corrupt =
+            |pages: &[Vec<u8>]| matches!(check(Codec::Snappy, pages), Err(Fault::Corrupt(_)));
         assert!(corrupt(&[page(10, 11, 5, 10)]));
         assert!(corrupt(&[page(10, 10, 5, 10), vec![0x15]]));
         assert!(corrupt(&[vec![0x15, 0, 0]]));

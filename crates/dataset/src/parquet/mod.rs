@@ -3,9 +3,9 @@
 //! All reading of the file happens here; a [`Decoder`] is a pure function of bytes. What a decoder would trust, and reserve
 //! memory for, is checked here before it sees it.
 
-mod arrow_rs;
 #[cfg(feature = "arrow2")]
 mod arrow2;
+mod arrow_rs;
 mod bytes;
 mod footer;
 mod guard;
@@ -14,6 +14,8 @@ mod thrift;
 
 use std::fmt;
 use std::ops::Range;
+
+use ::bytes::Bytes;
 
 use crate::limits::{MAX_CHUNK_VALUES, MAX_FOOTER_BYTES};
 use crate::{Error, ReadSeek, Reader};
@@ -31,7 +33,10 @@ pub(crate) struct File {
 
 impl fmt::Debug for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("File").field("source", &self.source).field("num_rows", &self.num_rows).finish_non_exhaustive()
+        f.debug_struct("File")
+            .field("source", &self.source)
+            .field("num_rows", &self.num_rows)
+            .finish_non_exhaustive()
     }
 }
 
@@ -50,7 +55,12 @@ trait Decoder: Send {
     fn page_index(&self) -> Result<Option<Range<u64>>, Fault>;
 
     /// Takes the bytes of that index.
-    fn set_page_index(&mut self, index: ::bytes::Bytes, file_size: u64) -> Result<(), Fault>;
+    fn set_page_index(
+        &mut self,
+        range: Range<u64>,
+        index: Bytes,
+        file_size: u64,
+    ) -> Result<(), Fault>;
 
     /// Where the values lie that [`decode`](Self::decode) needs for the same request.
     fn chunks(&self, request: &Request<'_>) -> Result<Vec<Chunk>, Fault>;
@@ -92,8 +102,15 @@ enum Codec {
 #[derive(Debug)]
 enum Fault {
     Corrupt(String),
-    Unsupported { column: String, found: String },
-    TooLarge { what: &'static str, found: u64, limit: u64 },
+    Unsupported {
+        column: String,
+        found: String,
+    },
+    TooLarge {
+        what: &'static str,
+        found: u64,
+        limit: u64,
+    },
 }
 
 impl File {
@@ -103,18 +120,28 @@ impl File {
         let footer = footer::read(&mut source)?;
         let at = |fault: Fault| fault.at(path, "");
         let mut decoder = guard::catch(|| parse(kind, &footer)).map_err(at)?;
-        let (row_groups, num_rows) = guard::catch(|| row_counts(&decoder.row_groups())).map_err(at)?;
+        let (row_groups, num_rows) =
+            guard::catch(|| row_counts(&decoder.row_groups())).map_err(at)?;
         if let Some(range) = guard::catch(|| decoder.page_index()).map_err(at)? {
             let size = range.end.saturating_sub(range.start);
             if size > MAX_FOOTER_BYTES {
                 let what = "page index in bytes";
-                return Err(at(Fault::TooLarge { what, found: size, limit: MAX_FOOTER_BYTES }));
+                return Err(at(Fault::TooLarge {
+                    what,
+                    found: size,
+                    limit: MAX_FOOTER_BYTES,
+                }));
             }
             let file_size = source.size();
-            let index = source.read(range)?;
-            guard::catch(|| decoder.set_page_index(index, file_size)).map_err(at)?;
+            let index = source.read(range.clone())?;
+            guard::catch(|| decoder.set_page_index(range, index, file_size)).map_err(at)?;
         }
-        Ok(Self { source, decoder, row_groups, num_rows })
+        Ok(Self {
+            source,
+            decoder,
+            row_groups,
+            num_rows,
+        })
     }
 
     /// The number of rows that the footer promises; what [`read`](Self::read) returns has as many.
@@ -128,12 +155,19 @@ impl File {
     }
 
     /// Reads rows of some columns, all of which are there; a column for each name, in that order.
-    pub(crate) fn read(&mut self, columns: &[&str], rows: Range<usize>) -> Result<Vec<RawColumn>, Error> {
+    pub(crate) fn read(
+        &mut self,
+        columns: &[&str],
+        rows: Range<usize>,
+    ) -> Result<Vec<RawColumn>, Error> {
         let path = self.source.path().to_owned();
         let known = self.decoder.columns();
         for column in columns {
             if known.iter().filter(|known| *known == column).count() > 1 {
-                return Err(Error::DuplicateColumn { path, column: (*column).to_owned() });
+                return Err(Error::DuplicateColumn {
+                    path,
+                    column: (*column).to_owned(),
+                });
             }
         }
         if columns.is_empty() {
@@ -141,7 +175,8 @@ impl File {
         }
         let request = self.request(columns, &rows);
         let name = self.decoder.name();
-        let chunks = guard::catch(|| self.decoder.chunks(&request)).map_err(|fault| fault.at(&path, name))?;
+        let chunks = guard::catch(|| self.decoder.chunks(&request))
+            .map_err(|fault| fault.at(&path, name))?;
         let segments = self.fetch(&chunks)?;
         let decoded = guard::catch(|| {
             for chunk in &chunks {
@@ -215,7 +250,9 @@ fn row_counts(row_groups: &[i64]) -> Result<(Vec<usize>, usize), Fault> {
     let mut total: usize = 0;
     let mut counts = Vec::with_capacity(row_groups.len());
     for count in row_groups {
-        let added = usize::try_from(*count).ok().and_then(|count| Some((count, total.checked_add(count)?)));
+        let added = usize::try_from(*count)
+            .ok()
+            .and_then(|count| Some((count, total.checked_add(count)?)));
         let Some((count, sum)) = added else {
             return Err(Fault::Corrupt(format!("a row group of {count} rows")));
         };
@@ -231,8 +268,18 @@ impl Fault {
         let path = path.to_owned();
         match self {
             Self::Corrupt(reason) => Error::Corrupt { path, reason },
-            Self::Unsupported { column, found } => Error::Unsupported { path, column, found, reader },
-            Self::TooLarge { what, found, limit } => Error::TooLarge { path, what, found, limit },
+            Self::Unsupported { column, found } => Error::Unsupported {
+                path,
+                column,
+                found,
+                reader,
+            },
+            Self::TooLarge { what, found, limit } => Error::TooLarge {
+                path,
+                what,
+                found,
+                limit,
+            },
         }
     }
 }

@@ -31,7 +31,10 @@ impl RawColumn {
 
 /// Checks that what was decoded so far stays within the limit.
 pub(super) fn check_size(columns: &[RawColumn]) -> Result<(), Fault> {
-    let size = columns.iter().map(RawColumn::nbytes).fold(0, usize::saturating_add);
+    let size = columns
+        .iter()
+        .map(RawColumn::nbytes)
+        .fold(0, usize::saturating_add);
     if size > MAX_EPISODE_BYTES {
         return Err(Fault::TooLarge {
             what: "rows of one episode, or table, in bytes",

@@ -64,12 +64,20 @@ impl<'a> Cursor<'a> {
     /// Reads the header of a list of structures: their number, each of which takes at least a byte.
     pub(super) fn structs(&mut self, kind: Type) -> Result<usize, Malformed> {
         let (element, len) = self.list()?;
-        if kind == Type::LIST && element == Type::STRUCT { Ok(len) } else { Err(Malformed) }
+        if kind == Type::LIST && element == Type::STRUCT {
+            Ok(len)
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// Reads an integer.
     pub(super) fn integer(&mut self, kind: Type) -> Result<i64, Malformed> {
-        if kind.is_integer() { self.zigzag() } else { Err(Malformed) }
+        if kind.is_integer() {
+            self.zigzag()
+        } else {
+            Err(Malformed)
+        }
     }
 
     fn list(&mut self) -> Result<(Type, usize), Malformed> {
@@ -117,29 +125,34 @@ impl<'a> Cursor<'a> {
                 }
                 Ok(())
             }
-            12 => {
-                loop {
-                    let header = self.byte()?;
-                    if header == 0 {
-                        return Ok(());
-                    }
-                    if header >> 4 == 0 {
-                        self.varint()?;
-                    }
-                    self.skip(Type(header & 0x0f), depth)?;
+            12 => loop {
+                let header = self.byte()?;
+                if header == 0 {
+                    return Ok(());
                 }
-            }
+                if header >> 4 == 0 {
+                    self.varint()?;
+                }
+                self.skip(Type(header & 0x0f), depth)?;
+            },
             _ => Err(Malformed),
         }
     }
 
     /// Passes over an element of a list, where a bool takes a byte.
     fn skip_element(&mut self, kind: Type, depth: usize) -> Result<(), Malformed> {
-        if matches!(kind.0, 1 | 2) { self.take(1) } else { self.skip(kind, depth) }
+        if matches!(kind.0, 1 | 2) {
+            self.take(1)
+        } else {
+            self.skip(kind, depth)
+        }
     }
 
     fn take(&mut self, len: usize) -> Result<(), Malformed> {
-        let end = self.position.checked_add(len).filter(|end| *end <= self.bytes.len());
+        let end = self
+            .position
+            .checked_add(len)
+            .filter(|end| *end <= self.bytes.len());
         self.position = end.ok_or(Malformed)?;
         Ok(())
     }
@@ -191,8 +204,8 @@ mod tests {
     fn fields_are_found_behind_others_of_any_type() {
         // 1: i32 = 3; 2: true; 3: binary "ab"; 4: list of 2 i32; 5: struct {1: i64 = 1}; 6: map {1: 2}; 7: double; 9: i16 = -2.
         let bytes = [
-            0x15, 6, 0x11, 0x18, 2, b'a', b'b', 0x19, 0x25, 2, 4, 0x1c, 0x16, 2, 0, 0x1b, 1, 0x55, 2, 4, 0x17, 0, 0,
-            0, 0, 0, 0, 0, 0, 0x24, 3, 0,
+            0x15, 6, 0x11, 0x18, 2, b'a', b'b', 0x19, 0x25, 2, 4, 0x1c, 0x16, 2, 0, 0x1b, 1, 0x55,
+            2, 4, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x24, 3, 0,
         ];
         assert_eq!(integers(&bytes), Ok(vec![(1, 3), (9, -2)]));
         for len in 0..bytes.len() {
@@ -202,7 +215,10 @@ mod tests {
 
     #[test]
     fn a_list_longer_than_the_bytes_left_is_malformed() {
-        assert_eq!(integers(&[0x19, 0xf5, 0xff, 0xff, 0xff, 0x7f, 0, 0]), Err(Malformed));
+        assert_eq!(
+            integers(&[0x19, 0xf5, 0xff, 0xff, 0xff, 0x7f, 0, 0]),
+            Err(Malformed)
+        );
     }
 
     #[test]
