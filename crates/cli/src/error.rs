@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use episode_pool::pool_core;
+use episode_pool::pool_core::{self, CoverageReport, Topology};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -64,11 +64,12 @@ pub(crate) enum Error {
         max_pixels: u64,
     },
 
-    /// There is nothing to plan or to show.
+    /// The consumer has nothing to do.
     #[error(
-        "rank {rank} of {world_size}, worker {worker} of {num_workers} owns no frame: there is no order to describe"
+        "rank {rank} of {world_size}, worker {worker} of {num_workers} owns no frame; use fewer consumers, or \
+         --shard-unit episode"
     )]
-    NothingPlanned {
+    NoFrames {
         rank: usize,
         world_size: usize,
         worker: usize,
@@ -84,10 +85,20 @@ pub(crate) enum Error {
 
     /// A whole epoch did not emit every frame once.
     #[error("the epoch is not what was selected: {coverage}")]
-    Coverage { coverage: pool_core::CoverageReport },
+    Coverage { coverage: CoverageReport },
 }
 
 impl Error {
+    /// That the consumer at this place has nothing to do.
+    pub(crate) fn no_frames(topology: Topology) -> Self {
+        Self::NoFrames {
+            rank: topology.rank(),
+            world_size: topology.world_size(),
+            worker: topology.worker(),
+            num_workers: topology.num_workers(),
+        }
+    }
+
     /// Whether the reader of standard output went away.
     pub(crate) fn is_closed_output(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

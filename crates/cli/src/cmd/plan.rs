@@ -59,8 +59,8 @@ pub(crate) fn run(args: &PlanArgs, out: &mut impl Write) -> Result<(), Error> {
                     index: line.index,
                 })
                 .collect();
-            let mixing =
-                Mixing::of(&order, args.batch.size()).ok_or_else(|| nothing_planned(&pool))?;
+            let mixing = Mixing::of(&order, args.batch.size())
+                .ok_or_else(|| Error::no_frames(pool.topology()))?;
             write_mixing(&pool, args.loader.epoch, &order, &mixing, out).map_err(Error::Output)
         }
     }
@@ -171,14 +171,4 @@ fn write_mixing(
         "0".to_owned(),
     ]);
     table.write(out)
-}
-
-fn nothing_planned(pool: &EpisodePool) -> Error {
-    let topology = pool.topology();
-    Error::NothingPlanned {
-        rank: topology.rank(),
-        world_size: topology.world_size(),
-        worker: topology.worker(),
-        num_workers: topology.num_workers(),
-    }
 }

@@ -30,8 +30,8 @@ pub(crate) struct SampleArgs {
     #[command(flatten)]
     windows: WindowArgs,
 
-    /// Write the cameras' frames to this directory, as plain_<index>_<camera>.png, or with a window of the camera as
-    /// windowed_<index>_<camera>_<k>.png, k counting its deltas from 0. It is made if it does not exist.
+    /// Write the cameras' frames to this directory, as plain_INDEX_CAMERA.png, or with a window of the camera as
+    /// windowed_INDEX_CAMERA_K.png, K counting its deltas from 0. It is made if it does not exist.
     #[arg(long, value_name = "DIR")]
     frames: Option<PathBuf>,
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::args::{BatchArgs, LoaderArgs};
 use crate::error::Error;
+use crate::json;
 use crate::memory;
 use crate::percentiles::Percentiles;
 use crate::table::{count, thousands};
@@ -124,41 +125,29 @@ impl FrameArgs {
 pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> {
     let pool = args.frames.apply(args.loader.builder()?).build()?;
     let run = Run::new(&pool, args)?;
-    let mut measured = Measured::default();
+    if run.selected == Coverage::default() {
+        return Err(Error::no_frames(pool.topology()));
+    }
     let started = Instant::now();
     let mut stream = run.start(args)?;
-    let bar = progress_bar(run.expected(args));
-    let mut asked = started;
-    let mut at_the_end = false;
-    while args
-        .batches
-        .is_none_or(|limit| measured.batches() < limit.get())
-    {
-        let Some(batch) = stream.next_batch() else {
-            at_the_end = true;
-            break;
-        };
-        let batch = batch?;
-        let received = Instant::now();
-        measured.record(&batch, (received - asked).as_secs_f64());
-        bar.inc(batch.len() as u64);
-        // Freeing the batch is the loader's cost as well: the next wait starts here.
-        asked = received;
-    }
-    measured.wallclock_s = (asked - started).as_secs_f64();
-    bar.finish_and_clear();
+    let measured = take_batches(
+        &mut stream,
+        started,
+        args.batches,
+        &progress_bar(run.expected(args)),
+    )?;
 
+    let is_whole = measured.is_at_the_end && !args.drop_last;
     let summary = Summary::new(&pool, &run, &stream, measured).ok_or(Error::NothingStreamed {
         frames: run.remaining(),
         batch_size: args.batch.size(),
     })?;
     if args.json {
-        crate::json::write_pretty(out, &summary)?;
+        json::write_pretty(out, &summary)?;
     } else {
         summary.write_text(&pool, out).map_err(Error::Output)?;
     }
     // Fewer frames than selected are meant when the run was cut short, and when last batches were dropped.
-    let is_whole = at_the_end && !args.drop_last;
     let coverage = summary.coverage_report;
     let is_as_selected =
         coverage.exactly_once || (run.skipped > 0 && coverage.emitted == run.remaining());
@@ -168,10 +157,35 @@ pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> 
     Ok(())
 }
 
+/// Takes all batches, or so many of them, and keeps the time.
+fn take_batches(
+    stream: &mut Stream,
+    started: Instant,
+    limit: Option<NonZeroUsize>,
+    bar: &ProgressBar,
+) -> Result<Measured, Error> {
+    let mut measured = Measured::default();
+    let mut last = started;
+    while limit.is_none_or(|limit| measured.batches() < limit.get()) {
+        let Some(batch) = stream.next_batch() else {
+            measured.is_at_the_end = true;
+            break;
+        };
+        let batch = batch?;
+        let received = Instant::now();
+        measured.record(&batch, (received - last).as_secs_f64());
+        bar.inc(batch.len() as u64);
+        // Freeing the batch costs time as well: the next wait starts before it.
+        last = received;
+    }
+    measured.wallclock_s = (last - started).as_secs_f64();
+    Ok(measured)
+}
+
 /// Which part of which epoch is run, and by whom.
 #[derive(Debug)]
 struct Run {
-    /// The consumers that run: all of the rank, or the one that `--worker` names.
+    /// The consumers that run, at least one: all of the rank, or the one that `--worker` names.
     consumers: Vec<EpisodePool>,
     epoch: u64,
     /// The state that is resumed.
@@ -242,13 +256,9 @@ impl Run {
 
     fn start(&self, args: &StreamArgs) -> Result<Stream, Error> {
         if args.loader.worker.is_some() {
-            let [consumer] = &self.consumers[..] else {
-                unreachable!("`--worker` names one consumer")
-            };
-            let epoch = consumer.epoch_from(self.epoch, self.skips[0])?;
-            return Ok(Stream::Worker(
-                epoch.batches(args.batch.size(), args.drop_last)?,
-            ));
+            let epoch = self.consumers[0].epoch_from(self.epoch, self.skips[0])?;
+            let batches = epoch.batches(args.batch.size(), args.drop_last)?;
+            return Ok(Stream::Worker(Box::new(batches)));
         }
         let options = LoaderOptions {
             batch_size: args.batch.size(),
@@ -269,7 +279,7 @@ enum Stream {
     /// All workers of the rank, on threads.
     Rank(LoaderEpoch),
     /// One worker, on this thread.
-    Worker(Batches),
+    Worker(Box<Batches>),
 }
 
 impl Stream {
@@ -318,6 +328,8 @@ struct Measured {
     /// The same, for each sample of the batch.
     sample_latencies_ms: Vec<f64>,
     wallclock_s: f64,
+    /// Whether there are no more batches.
+    is_at_the_end: bool,
 }
 
 impl Measured {

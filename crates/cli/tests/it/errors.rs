@@ -58,10 +58,7 @@ fn a_directory_that_is_no_dataset_is_told_from_a_dataset() {
         &workplace,
         &["info", "."],
         1,
-        &[
-            "error: cannot read the dataset",
-            "meta/info.json",
-        ],
+        &["error: cannot read the dataset", "meta/info.json"],
     );
 }
 

@@ -192,12 +192,15 @@ fn a_consumer_without_frames_has_an_empty_order_and_no_statistics() {
     };
     assert_eq!(frames("0") + frames("1"), 6);
     let empty = if frames("0") == 0 { "0" } else { "1" };
-    let run = Workplace::new().run(&[&["plan", &path, "--worker", empty], &consumer[..]].concat());
-    assert_eq!(run.status, Some(1));
-    assert!(
-        run.stderr
-            .contains(&format!("worker {empty} of 2 owns no frame")),
-        "{}",
-        run.stderr
-    );
+    for command in ["plan", "stream"] {
+        let args = [&[command, &path, "--worker", empty], &consumer[..]].concat();
+        let run = Workplace::new().run(&args);
+        assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""));
+        assert!(
+            run.stderr
+                .contains(&format!("worker {empty} of 2 owns no frame")),
+            "{}",
+            run.stderr
+        );
+    }
 }
