@@ -36,6 +36,9 @@ pub struct Sharding {
 /// The shares of all consumers of a topology are disjoint, and together they are the selection. A share depends on the
 /// selection, the topology and the sharding; never on seed or epoch.
 ///
+/// Shares are rarely equal. [`num_frames`](Self::num_frames) tells each one's frames before the start, of any consumer: whoever
+/// needs the same number of steps on all ranks can compute it from that.
+///
 /// # `ShardUnit::Episode`
 ///
 /// The selected episodes stand in a row, in dataset order, `T` frames in all. The row is cut into `C` runs, one for each
