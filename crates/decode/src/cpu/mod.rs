@@ -22,8 +22,6 @@ pub(crate) struct FrameReader {
     decoder: Decoder,
     /// What the decoder is in the middle of. None: it must restart.
     run: Option<Run>,
-    /// Where the last request ended, as the packet after its last one. What it asked of the decoder is then known to be behind.
-    last_end: Option<usize>,
 }
 
 /// Packets sent since the decoder was last restarted.
@@ -71,7 +69,6 @@ impl FrameReader {
             packet_bytes: Vec::new(),
             decoder,
             run: None,
-            last_end: None,
         }
     }
 
@@ -107,13 +104,18 @@ impl FrameReader {
                 source: None,
             }));
             let goes_on = self.run.is_some_and(|run| run.reaches(index, &group));
+            // A request that goes on where the last one ended is likely to be followed by another. Then the decoder is better fed
+            // than drained, for a drained decoder must restart.
+            let in_sequence = self
+                .run
+                .is_some_and(|run| run.undrained().reaches(index, &group));
             if goes_on {
-                stopped = self.read_group(index, &group, place, &mut done, &mut each);
+                stopped = self.read_group(index, &group, in_sequence, place, &mut done, &mut each);
             }
             if let Err(Stop::Decode(_)) = stopped {
                 done = group_start;
                 self.restart(group.start);
-                stopped = self.read_group(index, &group, place, &mut done, &mut each);
+                stopped = self.read_group(index, &group, in_sequence, place, &mut done, &mut each);
             }
             if let Err(stop) = stopped {
                 self.run = None;
@@ -140,11 +142,13 @@ impl FrameReader {
         });
     }
 
-    /// Decodes one group in the current run, and counts its frames in `done`.
+    /// Decodes one group in the current run, and counts its frames in `done`. In sequence, the decoder is fed until they come out, and
+    /// otherwise drained.
     fn read_group(
         &mut self,
         index: &PacketIndex,
         group: &Group<'_>,
+        in_sequence: bool,
         place: &Place,
         done: &mut usize,
         each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
@@ -154,11 +158,6 @@ impl FrameReader {
             .run
             .take()
             .expect("a run is begun before a group is read");
-        // A request that goes on where the last one ended is likely to be followed by another. Then the decoder is better fed than
-        // drained, for a drained decoder must restart.
-        let in_sequence = self
-            .last_end
-            .is_some_and(|end| (group.start..=group.end).contains(&end));
         for &wanted in group.wanted {
             let fail = |what: String, source| {
                 Stop::Decode(Failure {
@@ -223,7 +222,6 @@ impl FrameReader {
                 }
             }
         }
-        self.last_end = Some(group.end + 1);
         self.run = Some(run);
         Ok(())
     }
@@ -264,6 +262,14 @@ impl std::fmt::Debug for FrameReader {
 }
 
 impl Run {
+    /// The run as it would be, had the decoder been fed on.
+    fn undrained(self) -> Self {
+        Self {
+            drained: false,
+            ..self
+        }
+    }
+
     /// Whether all frames of a group can still come out, at no greater cost than from the group's own keyframe.
     fn reaches(&self, index: &PacketIndex, group: &Group<'_>) -> bool {
         let ahead = index.packets()[group.wanted[0]].pts > self.last_pts;

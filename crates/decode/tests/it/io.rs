@@ -165,6 +165,34 @@ fn a_media_lives_as_long_as_its_video() {
 }
 
 #[test]
+fn frames_asked_for_in_order_are_decoded_once() {
+    for (name, num_frames) in [
+        ("b_frames", 40),
+        ("open_gop_pyramid", 40),
+        ("hevc_cra", 40),
+        ("av1_g2", 20),
+    ] {
+        let (alive, reads) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
+        let counter = Arc::clone(&reads);
+        let mut video = open(Media::new(name, &alive, move |_| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            Step::Read(usize::MAX)
+        }))
+        .unwrap();
+        reads.store(0, Ordering::SeqCst);
+        for frame in 0..num_frames {
+            clips::rgb(&mut video, &[f64::from(frame) / 10.0]).unwrap();
+        }
+        // A packet is read in one go. The first GOP may be begun twice, before the order is known.
+        let (reads, most) = (reads.load(Ordering::SeqCst), num_frames as usize + 8);
+        assert!(
+            reads <= most,
+            "{name}: {reads} packets read for {num_frames} frames"
+        );
+    }
+}
+
+#[test]
 fn larger_pictures_than_allowed_are_refused() {
     let mut options = VideoOptions::default();
     options.max_pixels = 64 * 48 - 1;

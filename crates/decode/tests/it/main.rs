@@ -6,6 +6,7 @@ mod clock;
 mod color;
 mod corrupt;
 mod depth;
+mod fuzzed;
 mod images;
 mod io;
 mod parity;
