@@ -2,21 +2,29 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "contracts")]
-pub mod contracts;
-mod coverage;
-mod draw;
+// Who asks.
 mod environment;
+mod topology;
+
+// What is emitted, and who owns it.
 mod ownership;
+mod selection;
+
+// In which order, and out of what.
+mod draw;
 mod plan;
 mod pool;
 mod seed;
-mod selection;
-mod topology;
+
+// And the proof.
+#[cfg(feature = "contracts")]
+pub mod contracts;
+mod coverage;
 
 mod error;
 mod limits;
 mod warning;
+
 pub use coverage::{Coverage, CoverageReport, ParseCoverageError};
 pub use error::{Error, KnownEpisodes};
 pub use limits::{MAX_EPISODE_FRAMES, MAX_POOL_FRAMES};
