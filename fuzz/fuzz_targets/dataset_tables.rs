@@ -4,4 +4,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| fuzz::tables::tables(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    fuzz::tables::tables(bytes);
+});

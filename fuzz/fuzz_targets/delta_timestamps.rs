@@ -4,4 +4,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| fuzz::deltas::delta_timestamps(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    fuzz::deltas::delta_timestamps(bytes);
+});

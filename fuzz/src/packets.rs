@@ -8,11 +8,15 @@ use decode::{Kind, Layout, Pixels, Video, VideoOptions};
 const MAX_PIXELS: u64 = 1 << 20;
 
 /// `bytes` as a video file: opens it, and decodes its last, first and middle frames, in this order, so that it seeks.
-pub fn packets(bytes: &[u8]) {
+///
+/// Returns the number of frames that came out.
+pub fn packets(bytes: &[u8]) -> usize {
     let mut options = VideoOptions::default();
     options.max_pixels = MAX_PIXELS;
     let media = Box::new(Cursor::new(bytes.to_vec()));
-    let Ok(mut video) = Video::open(media, "fuzzed.mp4", "camera", &options) else { return };
+    let Ok(mut video) = Video::open(media, "fuzzed.mp4", "camera", &options) else {
+        return 0;
+    };
 
     let info = video.info();
     assert!((info.width as u64).saturating_mul(info.height as u64) <= MAX_PIXELS);
@@ -22,16 +26,16 @@ pub fn packets(bytes: &[u8]) {
 
     // Damaged frames are errors, and the next one may be whole: each is asked for by itself.
     let tolerance_s = video.frame_interval_s();
+    let mut num_decoded = 0;
     for time_s in times_s {
-        match kind {
-            Kind::Color => {
-                let mut frame = vec![0_u8; frame_len];
-                let _ = video.decode(&[time_s], tolerance_s, Layout::Chw, Pixels::U8(&mut frame));
-            }
-            Kind::Depth => {
-                let mut frame = vec![0_u16; frame_len];
-                let _ = video.decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U16(&mut frame));
-            }
-        }
+        let decoded = if kind == Kind::Depth {
+            let mut frame = vec![0_u16; frame_len];
+            video.decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U16(&mut frame))
+        } else {
+            let mut frame = vec![0_u8; frame_len];
+            video.decode(&[time_s], tolerance_s, Layout::Chw, Pixels::U8(&mut frame))
+        };
+        num_decoded += usize::from(decoded.is_ok());
     }
+    num_decoded
 }

@@ -23,8 +23,16 @@ macro_rules! fixture {
                 $name,
                 "/dataset/meta/episodes/chunk-000/file-000.parquet"
             )),
-            tasks: include_bytes!(concat!("../../fixtures/", $name, "/dataset/meta/tasks.parquet")),
-            rows: include_bytes!(concat!("../../fixtures/", $name, "/dataset/data/chunk-000/file-000.parquet")),
+            tasks: include_bytes!(concat!(
+                "../../fixtures/",
+                $name,
+                "/dataset/meta/tasks.parquet"
+            )),
+            rows: include_bytes!(concat!(
+                "../../fixtures/",
+                $name,
+                "/dataset/data/chunk-000/file-000.parquet"
+            )),
             videos: $videos,
         }
     };
@@ -34,67 +42,103 @@ macro_rules! fixture {
 const FIXTURES: [Fixture; 3] = [
     fixture!("no_camera", &[]),
     fixture!("image_only", &[]),
-    fixture!("pusht_like", &["videos/observation.image/chunk-000/file-000.mp4"]),
+    fixture!(
+        "pusht_like",
+        &["videos/observation.image/chunk-000/file-000.mp4"]
+    ),
 ];
+
+const READERS: [Reader; 2] = [Reader::Parquet, Reader::Arrow2];
 
 const INFO: &str = "meta/info.json";
 const EPISODES: &str = "meta/episodes/chunk-000/file-000.parquet";
 const TASKS: &str = "meta/tasks.parquet";
 const ROWS: &str = "data/chunk-000/file-000.parquet";
 
-/// `bytes` as `meta/info.json`.
-pub fn info(bytes: &[u8]) {
+/// `bytes` as `meta/info.json`. Returns the number of episodes read.
+pub fn info(bytes: &[u8]) -> usize {
     let mut files = Memory::of(&FIXTURES[0]);
     files.put(INFO, bytes);
-    read_metadata(&files, Reader::Parquet);
+    read_metadata(&files, Reader::Parquet)
 }
 
 /// `bytes` as the episode table and the task table: the first's length in four bytes, little-endian, then both.
-pub fn tables(bytes: &[u8]) {
-    let Some((length, tables)) = bytes.split_first_chunk() else { return };
+///
+/// Returns the number of episodes read, by both readers together.
+pub fn tables(bytes: &[u8]) -> usize {
+    let Some((length, tables)) = bytes.split_first_chunk() else {
+        return 0;
+    };
     let length = u32::from_le_bytes(*length) as usize;
     let (episodes, tasks) = tables.split_at(length.min(tables.len()));
     let mut files = Memory::of(&FIXTURES[0]);
     files.put(EPISODES, episodes);
     files.put(TASKS, tasks);
-    for reader in [Reader::Parquet, Reader::Arrow2] {
-        read_metadata(&files, reader);
-    }
+    READERS
+        .map(|reader| read_metadata(&files, reader))
+        .iter()
+        .sum()
 }
 
 /// `bytes` as a data file: one byte that picks the fixture whose metadata describe it, then the file.
 ///
 /// The two readers need not agree on a damaged file: pages without checksums may come out wrong from either.
-pub fn rows(bytes: &[u8]) {
-    let Some((pick, file)) = bytes.split_first() else { return };
+///
+/// Returns the number of episodes read, by both readers together.
+pub fn rows(bytes: &[u8]) -> usize {
+    let Some((pick, file)) = bytes.split_first() else {
+        return 0;
+    };
     let fixture = &FIXTURES[usize::from(*pick) % FIXTURES.len()];
-    for reader in [Reader::Parquet, Reader::Arrow2] {
-        let metadata = Metadata::read_with(&Memory::of(fixture), reader).expect("the fixture's metadata are whole");
+    let mut num_read = 0;
+    for reader in READERS {
+        let metadata = Metadata::read_with(&Memory::of(fixture), reader)
+            .expect("the fixture's metadata are whole");
         let reader = Box::new(Cursor::new(file.to_vec()));
-        let Ok(mut data_file) = DataFile::open(reader, ROWS, &metadata) else { continue };
+        let Ok(mut data_file) = DataFile::open(reader, ROWS, &metadata) else {
+            continue;
+        };
         for episode in metadata.episodes() {
-            let Ok(rows) = data_file.read_episode(episode) else { continue };
-            assert_eq!(rows.len(), episode.length);
+            let Ok(rows) = data_file.read_episode(episode) else {
+                continue;
+            };
+            assert_eq!(rows.len(), episode.length());
             for column in rows.columns() {
                 let per_row: usize = column.shape().iter().product();
-                assert_eq!(column.values().len(), rows.len() * per_row, "{}", column.name());
+                assert_eq!(
+                    column.values().len(),
+                    rows.len() * per_row,
+                    "{}",
+                    column.name()
+                );
             }
+            num_read += 1;
         }
     }
+    num_read
 }
 
-/// Metadata that are read at all keep their promises.
-fn read_metadata(files: &Memory, reader: Reader) {
-    let Ok(metadata) = Metadata::read_with(files, reader) else { return };
+/// Metadata that are read at all keep their promises. Returns the number of episodes.
+fn read_metadata(files: &Memory, reader: Reader) -> usize {
+    let Ok(metadata) = Metadata::read_with(files, reader) else {
+        return 0;
+    };
+    let mut next_index = 0;
     for episode in metadata.episodes() {
+        let (number, length) = (episode.episode_index(), episode.length());
+        assert!(length > 0);
+        assert!(episode.data_file() < metadata.data_files().len());
+        assert_eq!(episode.from_index(), next_index);
+        next_index += length;
         assert_eq!(
-            metadata.episode(episode.episode_index).map(|found| found.episode_index),
-            Some(episode.episode_index)
+            metadata.episode(number).map(|found| found.episode_index()),
+            Some(number)
         );
-        assert!(episode.data_file < metadata.data_files().len());
-        assert!(episode.length > 0);
-        assert_eq!(metadata.locate(episode.from_index), Some((episode.episode_index, 0)));
+        assert_eq!(metadata.locate(next_index - 1), Some((number, length - 1)));
     }
+    assert_eq!(metadata.total_frames(), next_index);
+    assert_eq!(metadata.locate(next_index), None);
+    metadata.episodes().len()
 }
 
 /// A dataset in memory.
@@ -125,7 +169,10 @@ impl Storage for Memory {
     }
 
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        let within = |path: &&String| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+        let within = |path: &&String| {
+            path.strip_prefix(dir)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
         Ok(self.0.keys().filter(within).cloned().collect())
     }
 }

@@ -1,4 +1,5 @@
 //! What `decode` promises, through its public interface.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cache;
 mod clips;

@@ -6,4 +6,5 @@
 )]
 
 mod clamped;
+mod fuzzed;
 mod messages;
