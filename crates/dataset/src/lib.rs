@@ -4,6 +4,7 @@
 mod data_file;
 mod episodes;
 mod error;
+mod folder;
 mod info;
 mod limits;
 mod metadata;
@@ -23,6 +24,7 @@ mod template;
 pub use data_file::DataFile;
 pub use episodes::{Episode, VideoSpan};
 pub use error::{Damage, Error};
+pub use folder::Folder;
 pub use info::{DType, Feature, Info, PictureSize};
 pub use metadata::{Metadata, Reader};
 pub use rows::{Blobs, Column, EpisodeRows, Strings, Values};

@@ -149,13 +149,13 @@ impl Decoder for ArrowRs {
             first_row += num_rows;
             for leaf in &leaves {
                 let column = row_group.column(*leaf);
-                let (start, len) = column.byte_range();
+                let range = chunk_range(column)?;
                 let index = metadata
                     .page_index()
                     .and_then(|index| index.offset_index(group, *leaf));
                 let pages = match index {
-                    Some(index) => needed_pages(start, index.page_locations(), &rows)?,
-                    None => vec![start..start.saturating_add(len)],
+                    Some(index) => needed_pages(range.start, index.page_locations(), &rows)?,
+                    None => vec![range],
                 };
                 chunks.push(Chunk {
                     pages,
@@ -237,6 +237,21 @@ fn needed_pages(
         }
     }
     Ok(needed)
+}
+
+/// Where a column chunk lies: from its dictionary on, if it has one.
+fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>, Fault> {
+    let offset = column
+        .dictionary_page_offset()
+        .unwrap_or(column.data_page_offset());
+    let range = u64::try_from(offset)
+        .and_then(|start| Ok((start, u64::try_from(column.compressed_size())?)));
+    match range {
+        Ok((start, len)) => Ok(start..start.saturating_add(len)),
+        Err(_) => Err(Fault::Corrupt(
+            "a column lies before the start of the file".to_owned(),
+        )),
+    }
 }
 
 fn codec(compression: Compression) -> Codec {

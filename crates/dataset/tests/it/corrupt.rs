@@ -8,7 +8,7 @@ use testkit::FIXTURES;
 use crate::memory::Memory;
 
 /// The damaged copies of each file.
-const COPIES: u64 = 150;
+const COPIES: u64 = 60;
 
 /// The most memory that reading a damaged fixture may take at once: the files are below 1 MB, their rows below 2 MB.
 const MAX_BYTES: u64 = 48 << 20;
@@ -57,29 +57,51 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Reads everything that can be read; errors are as good as rows.
-fn read_all(storage: &Memory, reader: Reader) {
-    let Ok(metadata) = Metadata::read_with(storage, reader) else {
+/// Reads what the changed file holds; errors are as good as rows.
+fn read(storage: &Memory, path: &str, metadata: &Metadata) {
+    let Some(file) = metadata.data_files().iter().position(|file| file == path) else {
+        let _ = Metadata::read_with(storage, metadata.reader());
         return;
     };
-    for file in 0..metadata.data_files().len() {
-        let Ok(mut data) = metadata.open_data_file(storage, file) else {
-            continue;
-        };
-        for episode in metadata
-            .episodes()
-            .iter()
-            .filter(|episode| episode.data_file() == file)
-        {
-            let _ = data.read_episode(episode);
-        }
+    let Ok(mut data) = metadata.open_data_file(storage, file) else {
+        return;
+    };
+    for episode in metadata
+        .episodes()
+        .iter()
+        .filter(|episode| episode.data_file() == file)
+    {
+        let _ = data.read_episode(episode);
     }
 }
 
+/// Silences the panics of this thread: a reader crate's are expected here, and showing one loads symbols into memory that is
+/// measured.
+fn silence_panics() {
+    let this = std::thread::current().id();
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() != this {
+            hook(info);
+        }
+    }));
+}
+
 fn check(reader: Reader, copies: u64) {
-    // What a reader crate's panic would print is expected here.
+    let search = std::thread::spawn(move || {
+        silence_panics();
+        faults(reader, copies)
+    });
+    let faults = search.join().unwrap();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Every damaged copy on which a panic escaped, or memory went up.
+fn faults(reader: Reader, copies: u64) -> Vec<String> {
+    let mut faults = Vec::new();
     for (number, name) in FIXTURES.iter().enumerate() {
         let whole = Memory::fixture(name);
+        let metadata = Metadata::read_with(&whole, reader).unwrap();
         let paths: Vec<String> = whole.paths().map(str::to_owned).collect();
         for (file, path) in paths.iter().enumerate() {
             for copy in 0..copies {
@@ -90,20 +112,18 @@ fn check(reader: Reader, copies: u64) {
                 storage.insert(path, bytes);
                 let mut result = Ok(());
                 let used = allocation_counter::measure(|| {
-                    result = catch_unwind(AssertUnwindSafe(|| read_all(&storage, reader)));
+                    result = catch_unwind(AssertUnwindSafe(|| read(&storage, path, &metadata)));
                 });
-                assert!(
-                    result.is_ok(),
-                    "{name}: {path}, seed {seed}: a panic escaped"
-                );
-                assert!(
-                    used.bytes_max < MAX_BYTES,
-                    "{name}: {path}, seed {seed}: {} bytes at once",
-                    used.bytes_max
-                );
+                if result.is_err() || used.bytes_max >= MAX_BYTES {
+                    faults.push(format!(
+                        "{name}: {path}, seed {seed}: {result:?}, {} bytes at once",
+                        used.bytes_max
+                    ));
+                }
             }
         }
     }
+    faults
 }
 
 #[test]

@@ -7,6 +7,10 @@ mod small;
 mod corrupt;
 mod episodes;
 mod files;
+mod folder;
+mod found;
+#[cfg(feature = "arrow2")]
+mod fuzzed;
 mod info;
 mod parity;
 #[cfg(feature = "arrow2")]
