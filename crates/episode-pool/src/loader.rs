@@ -127,57 +127,47 @@ impl Loader {
     }
 }
 
-/// What a worker sends: its batches, then its report.
-#[derive(Debug)]
-enum Message {
-    Batch(Box<Batch>),
-    Failed(Error),
-    Done(Box<EpochReport>),
-}
-
 /// A worker's thread, which is joined when this is dropped.
 #[derive(Debug)]
 struct Worker {
-    /// `None` only while dropping: without a receiver the thread ends at its next batch.
-    messages: Option<Receiver<Message>>,
-    thread: Option<JoinHandle<()>>,
+    /// `None` once the worker is told to stop: it ends at the next batch that it cannot send.
+    batches: Option<Receiver<Result<Batch, Error>>>,
+    thread: Option<JoinHandle<EpochReport>>,
 }
 
 impl Worker {
-    /// Starts the worker's thread. It ends with its epoch, or at the first batch that nobody takes.
-    fn spawn(mut batches: Batches, prefetch_batches: usize) -> Self {
-        let (sender, messages) = sync_channel(prefetch_batches);
+    /// Starts the thread. It ends with its epoch, at an error, or at the first batch that nobody takes.
+    fn spawn(mut epoch: Batches, prefetch_batches: usize) -> Self {
+        let (sender, batches) = sync_channel(prefetch_batches);
         let thread = thread::spawn(move || {
-            for batch in batches.by_ref() {
-                let (message, last) = match batch {
-                    Ok(batch) => (Message::Batch(Box::new(batch)), false),
-                    Err(error) => (Message::Failed(error), true),
-                };
-                // The receiver is gone when the epoch was dropped: there is nobody to tell.
-                if sender.send(message).is_err() || last {
-                    return;
+            for batch in epoch.by_ref() {
+                if sender.send(batch).is_err() {
+                    break;
                 }
             }
-            let _nobody_to_tell = sender.send(Message::Done(Box::new(batches.report())));
+            epoch.report()
         });
         Self {
-            messages: Some(messages),
+            batches: Some(batches),
             thread: Some(thread),
         }
     }
 
-    fn next_message(&self) -> Option<Message> {
-        self.messages.as_ref()?.recv().ok()
+    /// The next batch; `None` when the worker has ended.
+    fn next_batch(&self) -> Option<Result<Batch, Error>> {
+        self.batches.as_ref()?.recv().ok()
+    }
+
+    /// Stops the worker. `None` when it was stopped before, or has panicked.
+    fn stop(&mut self) -> Option<EpochReport> {
+        self.batches = None;
+        self.thread.take()?.join().ok()
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.messages = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic was told as `WorkerDied` already, to whoever asked for the batch.
-            let _panicked = thread.join();
-        }
+        self.stop();
     }
 }
 
@@ -214,6 +204,14 @@ impl LoaderEpoch {
             total(self.reports.iter().map(|report| report.emitted)),
         )
     }
+
+    /// Stops the workers wherever they are, and tells what each did, batches that nobody took included.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<EpochReport> {
+        let stopped = self.workers.iter_mut().filter_map(Worker::stop);
+        self.reports.extend(stopped);
+        std::mem::take(&mut self.reports)
+    }
 }
 
 impl Iterator for LoaderEpoch {
@@ -222,20 +220,19 @@ impl Iterator for LoaderEpoch {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.failed {
             let worker = self.turn.pop_front()?;
-            match self.workers[worker].next_message() {
-                Some(Message::Batch(batch)) => {
+            match self.workers[worker].next_batch() {
+                Some(batch) => {
+                    self.failed = batch.is_err();
                     self.turn.push_back(worker);
-                    return Some(Ok(*batch));
+                    return Some(batch);
                 }
-                Some(Message::Done(report)) => self.reports.push(*report),
-                Some(Message::Failed(error)) => {
-                    self.failed = true;
-                    return Some(Err(error));
-                }
-                None => {
-                    self.failed = true;
-                    return Some(Err(Error::WorkerDied { worker }));
-                }
+                None => match self.workers[worker].stop() {
+                    Some(report) => self.reports.push(report),
+                    None => {
+                        self.failed = true;
+                        return Some(Err(Error::WorkerDied { worker }));
+                    }
+                },
             }
         }
         None

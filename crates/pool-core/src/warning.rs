@@ -64,7 +64,12 @@ impl fmt::Display for Warning {
         match self {
             Self::EmptiedEpisodes { episode_indices } => {
                 let count = episode_indices.len();
-                write!(f, "{count} chosen episode{} emit nothing (", plural(count))?;
+                let verb = if count == 1 { "emits" } else { "emit" };
+                write!(
+                    f,
+                    "{count} chosen episode{} {verb} nothing (",
+                    plural(count)
+                )?;
                 const SHOWN: usize = 8;
                 for (i, episode_index) in episode_indices.iter().take(SHOWN).enumerate() {
                     write!(f, "{}{episode_index}", if i == 0 { "" } else { ", " })?;

@@ -129,6 +129,24 @@ fn an_epoch_dropped_early_stops_its_workers() {
 }
 
 #[test]
+fn a_run_cut_short_still_tells_what_its_workers_did() {
+    let mut epoch = Loader::new(&pool(3), options(10, false))
+        .unwrap()
+        .epoch(0)
+        .unwrap();
+    for _ in 0..6 {
+        assert!(epoch.next().unwrap().is_ok());
+    }
+    assert!(epoch.reports().is_empty());
+    let reports = epoch.finish();
+    assert_eq!(reports.len(), 3);
+    for report in reports {
+        // Two batches were taken; those made ahead count, too.
+        assert!(report.emitted.num_frames() >= 20 && !report.coverage.exactly_once);
+    }
+}
+
+#[test]
 fn idle_workers_are_no_error_while_one_has_frames() {
     let topology = Topology::new(0, 1, 0, 4).unwrap();
     let pool = fixture("no_camera")
