@@ -138,7 +138,7 @@ pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> 
     )?;
 
     let is_whole = measured.is_at_the_end && !args.drop_last;
-    let summary = Summary::new(&pool, &run, &stream, measured).ok_or(Error::NothingStreamed {
+    let summary = Summary::new(&pool, &run, stream, measured).ok_or(Error::NothingStreamed {
         frames: run.remaining(),
         batch_size: args.batch.size(),
     })?;
@@ -290,20 +290,16 @@ impl Stream {
         }
     }
 
-    /// The counters of every worker's decoders; `None` when the run was cut short of some worker's end.
-    fn decoder_caches(&self, consumers: usize) -> Option<Vec<CacheStats>> {
+    /// Stops the workers, and tells the counters of each one's decoders.
+    fn finish(self) -> Vec<CacheStats> {
         let reports = match self {
-            // A worker reports at its end.
-            Self::Rank(batches) if batches.reports().len() < consumers => return None,
-            Self::Rank(batches) => batches.reports().to_vec(),
+            Self::Rank(batches) => batches.finish(),
             Self::Worker(batches) => vec![batches.report()],
         };
-        Some(
-            reports
-                .iter()
-                .map(|report| report.video_decoder_cache)
-                .collect(),
-        )
+        reports
+            .iter()
+            .map(|report| report.video_decoder_cache)
+            .collect()
     }
 }
 
@@ -363,7 +359,7 @@ struct Summary {
     p99_sample_latency_ms: f64,
     wallclock_s: f64,
     peak_rss_bytes: Option<u64>,
-    video_decoder_cache: Option<DecoderCacheSummary>,
+    video_decoder_cache: DecoderCacheSummary,
     coverage: CoverageSummary,
     #[serde(skip)]
     coverage_report: CoverageReport,
@@ -386,7 +382,7 @@ struct CoverageSummary {
 
 impl Summary {
     /// `None` if there was no batch.
-    fn new(pool: &EpisodePool, run: &Run, stream: &Stream, measured: Measured) -> Option<Self> {
+    fn new(pool: &EpisodePool, run: &Run, stream: Stream, measured: Measured) -> Option<Self> {
         let frames_per_sample: usize = pool
             .fields()
             .iter()
@@ -410,9 +406,7 @@ impl Summary {
             p99_sample_latency_ms: latencies_ms.at(99)?,
             wallclock_s: measured.wallclock_s,
             peak_rss_bytes: memory::peak_rss_bytes(),
-            video_decoder_cache: stream
-                .decoder_caches(run.consumers.len())
-                .map(|caches| DecoderCacheSummary::new(&caches)),
+            video_decoder_cache: DecoderCacheSummary::new(&stream.finish()),
             coverage: CoverageSummary {
                 selected: coverage.selected,
                 emitted: coverage.emitted,
@@ -452,8 +446,8 @@ impl Summary {
         if let Some(bytes) = self.peak_rss_bytes {
             writeln!(out, "  peak memory     {:.1} MB", bytes as f64 / 1e6)?;
         }
-        let is_used = |cache: &&DecoderCacheSummary| cache.hits + cache.misses > 0;
-        if let Some(cache) = self.video_decoder_cache.as_ref().filter(is_used) {
+        let cache = &self.video_decoder_cache;
+        if cache.hits + cache.misses > 0 {
             writeln!(
                 out,
                 "  video decoders  {} hits, {} misses, {} evictions: {:.1} % found open",

@@ -1,5 +1,7 @@
 //! `stream` runs an epoch, or batches of it, and tells what came.
 
+use std::io::Write as _;
+
 use serde_json::Value;
 use testkit::Spec;
 
@@ -281,4 +283,36 @@ fn frames_come_in_every_layout_and_type() {
         );
         assert_eq!(summary["samples"], 16);
     }
+}
+
+#[test]
+fn a_run_cut_short_still_counts_its_decoders_uses() {
+    let summary = summary(
+        &fixture("pusht_like"),
+        &["--batches", "2", "--num-workers", "2"],
+    );
+    assert_eq!(summary["batches"], 2);
+    assert_eq!(summary["video_decoder_cache"]["misses"], 2);
+    assert!(summary["video_decoder_cache"]["hits"].as_u64().unwrap() >= 30);
+}
+
+/// Decoded pictures are never held: rows and open decoders are all that a pool of 64 episodes costs.
+#[test]
+fn a_pool_of_64_episodes_with_three_cameras_stays_under_400_mb() {
+    const VARIABLE: &str = "EPISODE_POOL_BENCH_DATA";
+    let Some(folder) = std::env::var_os(VARIABLE) else {
+        // Written past the capture of passing tests' output.
+        let reason = format!("SKIPPED: {VARIABLE} names no folder with bench_robocasa_like_64");
+        writeln!(std::io::stderr(), "{reason}").unwrap();
+        return;
+    };
+    let path = std::path::Path::new(&folder).join("bench_robocasa_like_64");
+    // By the 100th batch of 16, every one of the 64 episodes has been resident, and every video open.
+    let summary = summary(
+        path.to_str().unwrap(),
+        &["--episode-pool-size", "64", "--batches", "100"],
+    );
+    assert_eq!(summary["samples"], 1600);
+    let peak_rss_bytes = summary["peak_rss_bytes"].as_u64().unwrap();
+    assert!(peak_rss_bytes < 400_000_000, "{peak_rss_bytes} bytes");
 }
