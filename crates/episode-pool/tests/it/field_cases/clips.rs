@@ -147,6 +147,8 @@ fn frames_cut_away_by_an_edit_list_are_decoded_and_not_shown() {
     });
     video::encode(&path, &options, pictures);
     remux(&dataset, &["-ss", "0.55"], &["-c", "copy"]);
+    let info = info(&path);
+    assert_eq!((info.num_frames, info.start_s), (34, 0.0));
 
     let emitted = samples(&builder(dataset.root()).build().unwrap(), 0);
     assert_eq!(emitted.len(), 34);

@@ -20,7 +20,7 @@ const WEB_PAGE: &str =
 
 /// Takes away the right to read a file. Where that does not hinder its owner (root), the file becomes a link to itself.
 fn make_unreadable(path: &Path) {
-    fs::set_permissions(path, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o000)).unwrap();
     if File::open(path).is_ok() {
         fs::remove_file(path).unwrap();
         symlink(path, path).unwrap();

@@ -33,7 +33,7 @@ fn many_videos(num_videos: usize) -> Dataset {
             "meta/episodes/file_index" => "videos/observation.images.front/file_index".to_owned(),
             name => name.to_owned(),
         },
-        data_files: Split::Every(20),
+        data_files: Split::Every(5),
         chunks_size: num_videos,
         ..Spec::new(10, &vec![1; num_videos])
     }

@@ -142,7 +142,10 @@ fn every_rank_knows_every_ranks_number_of_batches_before_the_start() {
                 let frames = pool.worker_frames().unwrap();
                 let promised = resume::batches_per_epoch(&frames, 2, drop_last).unwrap();
                 let delivered = match Loader::new(&pool, options) {
-                    Ok(loader) => loader.epoch(0).unwrap().map(|batch| batch.unwrap()).count(),
+                    Ok(loader) => {
+                        let batches: Result<Vec<_>, _> = loader.epoch(0).unwrap().collect();
+                        batches.unwrap().len()
+                    }
                     Err(error) => {
                         assert!(matches!(error, Error::NothingToEmit { .. }), "{error}");
                         0
