@@ -19,7 +19,7 @@ const DEFAULT_SECONDS: u32 = 10;
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
 
 /// What a run came to, in place of a line for each new input.
-const SUMMARY: [&str; 2] = ["-verbosity=0", "-print_final_stats=1"];
+const SUMMARY: [&str; 3] = ["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"];
 
 /// Coverage counters and comparisons for libFuzzer, and AddressSanitizer; cargo-fuzz passes the same.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
