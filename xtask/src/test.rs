@@ -8,12 +8,14 @@ use crate::flags::Test;
 use crate::setup::Purpose;
 use crate::{Result, fuzz, setup, sh, tidy};
 
-/// What is linted beside the workspace as it stands: features that are off by default, and crates without a feature that
-/// the workspace turns on for them. This is the one list of feature sets.
-const LINTED_SETS: &[&str] = &["-p dataset --all-targets --features arrow2", "-p pool-core"];
+/// The workspace with everything on. This and the two lists below are the one place that spells feature sets.
+const WORKSPACE: &str = "--workspace --features dataset/arrow2";
 
-/// What is tested beside the workspace as it stands.
-const TESTED_SETS: &[&str] = &["-p dataset --features arrow2"];
+/// Crates as their users build them by default, without what the workspace turns on.
+const LINTED_ALONE: &[&str] = &["-p dataset --all-targets", "-p pool-core"];
+
+/// Of these, the ones whose tests run once more.
+const TESTED_ALONE: &[&str] = &["-p dataset"];
 
 /// How long each fuzz target runs here: enough to see that it works on its seeds. To find something, `cargo xtask fuzz`.
 const FUZZ_SECONDS: u32 = 5;
@@ -38,32 +40,23 @@ impl Step {
 }
 
 pub(crate) fn run(flags: &Test) -> Result {
+    let cargo = |args: String| Step::command(args.clone(), sh::cargo(&args));
     let mut steps = vec![
         Step::new("setup", || setup::ensure(Purpose::Test)),
         Step::new("tidy", tidy::run),
-        Step::command("fmt", sh::cargo("fmt --all --check")),
-        Step::command(
-            "clippy",
-            sh::cargo("clippy --workspace --all-targets -- -D warnings"),
-        ),
+        cargo("fmt --all --check".to_owned()),
+        cargo(format!("clippy {WORKSPACE} --all-targets -- -D warnings")),
     ];
     if !flags.fast {
-        for set in LINTED_SETS {
-            let clippy = sh::cargo(&format!("clippy {set} -- -D warnings"));
-            steps.push(Step::command(format!("clippy {set}"), clippy));
-        }
-        let mut doc = sh::cargo("doc --workspace --no-deps --lib");
+        let alone = LINTED_ALONE.iter();
+        steps.extend(alone.map(|set| cargo(format!("clippy {set} -- -D warnings"))));
+        let mut doc = sh::cargo(&format!("doc {WORKSPACE} --no-deps --lib"));
         doc.env("RUSTDOCFLAGS", "-D warnings");
         steps.push(Step::command("doc", doc));
     }
-    steps.push(Step::command("test", sh::cargo("test --workspace")));
+    steps.push(cargo(format!("test {WORKSPACE}")));
     if !flags.fast {
-        for set in TESTED_SETS {
-            steps.push(Step::command(
-                format!("test {set}"),
-                sh::cargo(&format!("test {set}")),
-            ));
-        }
+        steps.extend(TESTED_ALONE.iter().map(|set| cargo(format!("test {set}"))));
     }
     if flags.fuzz || env::var("CI").is_ok_and(|ci| ci == "true") {
         steps.push(Step::new("fuzz", || fuzz::smoke(FUZZ_SECONDS)));
