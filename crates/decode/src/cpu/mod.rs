@@ -5,7 +5,7 @@ pub(crate) mod ffi;
 
 use std::io::SeekFrom;
 
-use crate::error::{Error, FfmpegError, Place};
+use crate::error::{Error, Place};
 use crate::index::{Packet, PacketIndex};
 use crate::video::Media;
 use ffi::{Decoder, Frame, Received};
@@ -48,16 +48,21 @@ struct Group<'a> {
     end: usize,
 }
 
-/// Why a group could not be decoded: the wanted packet, what happened, and FFmpeg's error.
-struct Failure {
-    wanted: usize,
-    what: String,
-    source: Option<FfmpegError>,
+/// A group to decode, and all that is needed for it.
+struct Task<'a> {
+    index: &'a PacketIndex,
+    place: &'a Place,
+    group: Group<'a>,
+    /// Whether it goes on where the last request ended, and so is likely to be followed by another that does. Then the decoder is better fed
+    /// until the frames come out than drained, for a drained decoder must restart.
+    in_sequence: bool,
 }
 
-/// Either kind of failure: of decoding, which a restart may mend, or any other.
+/// Why a group could not be decoded.
 enum Stop {
-    Decode(Failure),
+    /// The decoder failed, which a restart may mend.
+    Decoder(Error),
+    /// Anything else.
     Other(Error),
 }
 
@@ -91,139 +96,125 @@ impl FrameReader {
         let mut done = 0;
         while done < wanted.len() {
             let group = next_group(index, &wanted[done..]).ok_or_else(|| {
-                place.decode(
-                    index.packet_s(wanted[done]),
-                    "no keyframe precedes it in the file, so its decoding can start nowhere",
-                    None,
-                )
+                let what =
+                    "no keyframe precedes it in the file, so that its decoding can start nowhere";
+                place.decode(index.packet_s(wanted[done]), what, None)
             })?;
-            let group_start = done;
-            let mut stopped = Err(Stop::Decode(Failure {
-                wanted: group.wanted[0],
-                what: String::new(),
-                source: None,
-            }));
-            let goes_on = self.run.is_some_and(|run| run.reaches(index, &group));
-            // A request that goes on where the last one ended is likely to be followed by another. Then the decoder is better fed
-            // than drained, for a drained decoder must restart.
+            let len = group.wanted.len();
             let in_sequence = self
                 .run
                 .is_some_and(|run| run.undrained().reaches(index, &group));
-            if goes_on {
-                stopped = self.read_group(index, &group, in_sequence, place, &mut done, &mut each);
-            }
-            if let Err(Stop::Decode(_)) = stopped {
-                done = group_start;
-                self.restart(group.start);
-                stopped = self.read_group(index, &group, in_sequence, place, &mut done, &mut each);
-            }
-            if let Err(stop) = stopped {
-                self.run = None;
-                return Err(match stop {
-                    Stop::Decode(Failure {
-                        wanted,
-                        what,
-                        source,
-                    }) => place.decode(index.packet_s(wanted), what, source),
-                    Stop::Other(error) => error,
-                });
-            }
+            let task = Task {
+                index,
+                place,
+                group,
+                in_sequence,
+            };
+            self.read_group(&task, |nth, frame| each(done + nth, frame))?;
+            done += len;
         }
         Ok(())
     }
 
-    fn restart(&mut self, start: usize) {
-        self.decoder.restart();
-        self.run = Some(Run {
-            start,
-            next: start,
-            drained: false,
-            last_pts: i64::MIN,
-        });
-    }
-
-    /// Decodes one group in the current run, and counts its frames in `done`. In sequence, the decoder is fed until they come out, and
-    /// otherwise drained.
+    /// Decodes one group: in the current run if that reaches it, else, or if that fails, from its own keyframe.
     fn read_group(
         &mut self,
-        index: &PacketIndex,
-        group: &Group<'_>,
-        in_sequence: bool,
-        place: &Place,
-        done: &mut usize,
-        each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
-    ) -> Result<(), Stop> {
-        let packets = index.packets();
-        let mut run = self
+        task: &Task<'_>,
+        mut each: impl FnMut(usize, &Frame) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if let Some(run) = self
             .run
             .take()
-            .expect("a run is begun before a group is read");
-        for &wanted in group.wanted {
-            let fail = |what: String, source| {
-                Stop::Decode(Failure {
-                    wanted,
-                    what,
-                    source,
-                })
-            };
-            loop {
-                match self
-                    .decoder
-                    .receive()
-                    .map_err(|source| fail(format!("near packet {}", run.next), Some(source)))?
-                {
-                    Received::Frame => {
-                        let frame = self.decoder.frame();
-                        let id = usize::try_from(frame.id()).ok();
-                        if let Some(packet) = id.and_then(|id| packets.get(id)) {
-                            run.last_pts = packet.pts;
-                        }
-                        if id == Some(wanted) {
-                            if frame.is_damaged() {
-                                return Err(fail(
-                                    format!("packet {wanted} decodes to a damaged picture"),
-                                    None,
-                                ));
-                            }
-                            each(*done, frame).map_err(Stop::Other)?;
-                            *done += 1;
-                            break;
-                        }
+            .filter(|run| run.reaches(task.index, &task.group))
+        {
+            match self.go_on(run, task, &mut each) {
+                Err(Stop::Decoder(_)) => {}
+                Err(Stop::Other(error)) => return Err(error),
+                Ok(()) => return Ok(()),
+            }
+        }
+        self.decoder.restart();
+        self.go_on(Run::new(task.group.start), task, &mut each)
+            .map_err(|stop| match stop {
+                Stop::Decoder(error) | Stop::Other(error) => error,
+            })
+    }
+
+    /// Decodes one group in a run, which is kept if all goes well.
+    fn go_on(
+        &mut self,
+        mut run: Run,
+        task: &Task<'_>,
+        each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        for (nth, &wanted) in task.group.wanted.iter().enumerate() {
+            self.advance(&mut run, wanted, task)?;
+            each(nth, self.decoder.frame()).map_err(Stop::Other)?;
+        }
+        self.run = Some(run);
+        Ok(())
+    }
+
+    /// Sends packets until the frame of packet `wanted` has come out.
+    fn advance(&mut self, run: &mut Run, wanted: usize, task: &Task<'_>) -> Result<(), Stop> {
+        let packets = task.index.packets();
+        let fail = |what: String, source| {
+            Stop::Decoder(task.place.decode(task.index.packet_s(wanted), what, source))
+        };
+        loop {
+            let received = self
+                .decoder
+                .receive()
+                .map_err(|source| fail(format!("before packet {}", run.next), Some(source)))?;
+            match received {
+                Received::Frame => {
+                    let frame = self.decoder.frame();
+                    let id = usize::try_from(frame.id()).ok();
+                    if let Some(packet) = id.and_then(|id| packets.get(id)) {
+                        run.last_pts = packet.pts;
                     }
-                    Received::End => {
-                        return Err(fail(
-                            format!("the decoder gave no picture for packet {wanted}"),
-                            None,
-                        ));
-                    }
-                    Received::NeedsPacket => {
-                        if run.next == packets.len() || (run.next > group.end && !in_sequence) {
-                            self.decoder
-                                .drain()
-                                .map_err(|source| fail("at its end".to_owned(), Some(source)))?;
-                            run.drained = true;
+                    if id == Some(wanted) {
+                        let is_damaged = frame.is_damaged();
+                        return if is_damaged {
+                            Err(fail(
+                                format!("packet {wanted} decodes to a damaged picture"),
+                                None,
+                            ))
                         } else {
-                            let packet = packets[run.next];
-                            // What leads the keyframe of the start refers to what was not decoded. Nothing that follows refers to it.
-                            if packet.pts >= packets[run.start].pts {
-                                self.read_packet(run.next, packet, place)
-                                    .map_err(Stop::Other)?;
-                                let id =
-                                    i64::try_from(run.next).expect("MAX_PACKETS is below i64::MAX");
-                                self.decoder
-                                    .send(id, &self.packet_bytes)
-                                    .map_err(|source| {
-                                        fail(format!("at packet {}", run.next), Some(source))
-                                    })?;
-                            }
-                            run.next += 1;
-                        }
+                            Ok(())
+                        };
+                    }
+                }
+                Received::End => {
+                    return Err(fail(
+                        format!("the decoder gave no picture for packet {wanted}"),
+                        None,
+                    ));
+                }
+                Received::NeedsPacket
+                    if run.next == packets.len()
+                        || (run.next > task.group.end && !task.in_sequence) =>
+                {
+                    self.decoder
+                        .drain()
+                        .map_err(|source| fail("after its last packet".to_owned(), Some(source)))?;
+                    run.drained = true;
+                }
+                Received::NeedsPacket => {
+                    let (number, packet) = (run.next, packets[run.next]);
+                    run.next += 1;
+                    // What leads the keyframe of the start refers to what was not decoded. Nothing that follows refers to it.
+                    if packet.pts >= packets[run.start].pts {
+                        self.read_packet(number, packet, task.place)
+                            .map_err(Stop::Other)?;
+                        let id = i64::try_from(number).expect("MAX_PACKETS is below i64::MAX");
+                        self.decoder
+                            .send(id, &self.packet_bytes)
+                            .map_err(|source| fail(format!("at packet {number}"), Some(source)))?;
                     }
                 }
             }
         }
-        self.run = Some(run);
-        Ok(())
     }
 
     /// Reads a packet's bytes into `packet_bytes`.
@@ -262,6 +253,15 @@ impl std::fmt::Debug for FrameReader {
 }
 
 impl Run {
+    fn new(start: usize) -> Self {
+        Self {
+            start,
+            next: start,
+            drained: false,
+            last_pts: i64::MIN,
+        }
+    }
+
     /// The run as it would be, had the decoder been fed on.
     fn undrained(self) -> Self {
         Self {

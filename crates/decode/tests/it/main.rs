@@ -1,5 +1,5 @@
 //! What `decode` promises, through its public interface.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod cache;
 mod clips;
