@@ -13,10 +13,12 @@ use window::DeltaTimestamps;
 use crate::pool::Dataset;
 use crate::schema::{self, FrameFormat};
 use crate::storage::SourceStorage;
-use crate::{EpisodePool, Error, Warning, keep_ranges};
+use crate::{EpisodePool, Error, Warning, cameras, keep_ranges};
 
-/// The open decoders that no dataset needs more of: each holds a file and the memory of a few frames.
+/// The most decoders that are kept open unless asked for: each holds a file and the memory of a few frames.
 const MAX_DEFAULT_DECODERS: usize = 128;
+/// The same for all workers of a rank together, which may be threads of one process with its limit on open files.
+const MAX_DEFAULT_RANK_DECODERS: usize = 512;
 
 /// The numbers that a camera's pixels are given as. Depth maps are 16-bit codes whatever is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,7 +73,7 @@ pub struct Options {
 /// | `tolerance_s` | 1e-4 | as lerobot's |
 /// | `frame_layout` | `Hwc` | as pictures are stored |
 /// | `frame_type` | `U8` | a quarter of the memory; the division is cheaper on the accelerator |
-/// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128 | the pool's working set |
+/// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128, and 512 over the rank's workers | the pool's working set, within usual limits on open files |
 #[derive(Debug, Clone)]
 #[must_use = "call `build` to get the pool"]
 pub struct Builder {
@@ -273,15 +275,12 @@ impl Builder {
             .check_files(&storage, chosen)
             .map_err(Error::Dataset)?;
 
-        let working_set = self
-            .options
-            .episode_pool_size
-            .saturating_add(1)
-            .saturating_mul(info.camera_keys().count());
+        let num_cameras = info.camera_keys().count();
         self.options.video_decoder_cache_size = self
             .decoder_cache_size
-            .unwrap_or(working_set.clamp(1, MAX_DEFAULT_DECODERS));
+            .unwrap_or_else(|| self.default_decoders(num_cameras));
 
+        let last_episodes = cameras::last_episodes(&metadata);
         let mut warnings: Vec<Warning> = metadata
             .warnings()
             .iter()
@@ -302,6 +301,7 @@ impl Builder {
             metadata,
             selection,
             fields,
+            last_episodes,
             options: self.options,
         });
         let pool = EpisodePool::new(dataset, self.topology, warnings)?;
@@ -309,6 +309,18 @@ impl Builder {
             tracing::warn!("{warning}");
         }
         Ok(pool)
+    }
+
+    /// The pool's working set, within the limits of a worker and of its rank.
+    fn default_decoders(&self, num_cameras: usize) -> usize {
+        let working_set = self
+            .options
+            .episode_pool_size
+            .saturating_add(1)
+            .saturating_mul(num_cameras);
+        let limit = MAX_DEFAULT_DECODERS
+            .min(MAX_DEFAULT_RANK_DECODERS / self.topology.consumers_per_rank());
+        working_set.min(limit.max(num_cameras)).max(1)
     }
 
     fn check_options(&self) -> Result<(), Error> {

@@ -1,6 +1,8 @@
 //! Camera frames: which video, at what time, into which part of an array.
 
-use dataset::{Episode, Feature};
+use std::collections::BTreeMap;
+
+use dataset::{Episode, Feature, Metadata};
 use decode::{DecoderCache, Layout, Pixels, Video, VideoOptions};
 use prefetch::Source;
 
@@ -10,6 +12,9 @@ use crate::Error;
 #[derive(Debug)]
 pub(crate) struct Cameras<'a> {
     pub(crate) source: &'a Source,
+    pub(crate) metadata: &'a Metadata,
+    /// The episode whose interval in each video file is the last, by path.
+    pub(crate) last_episodes: &'a BTreeMap<String, usize>,
     pub(crate) decoders: &'a DecoderCache,
     pub(crate) fps: f64,
     pub(crate) tolerance_s: f64,
@@ -53,7 +58,15 @@ impl Cameras<'_> {
                 episode_index,
             })?;
         let open = || {
-            let media = self.source.open(span.path())?;
+            let media = self
+                .source
+                .open(span.path())
+                .map_err(|source| Error::OpenVideo {
+                    camera: camera.to_owned(),
+                    episode_index,
+                    frame_index: request.frame_index,
+                    source,
+                })?;
             let video = Video::open(
                 Box::new(media),
                 span.path(),
@@ -62,12 +75,19 @@ impl Cameras<'_> {
             )
             .map_err(in_frame)?;
             check_size(request.camera, span.path(), &video)?;
+            self.find_start(request, request.episode, &video)?;
+            // An episode table that is shifted against its video still has intervals that lie within it: they hold other
+            // episodes' frames. The last interval of the file tells.
+            let last = self.last_episodes.get(span.path());
+            if let Some(last) = last.and_then(|&last| self.metadata.episode(last)) {
+                self.find_start(request, last, &video)?;
+            }
             Ok(video)
         };
         self.decoders.decode_with(span.path(), open, |video| {
             let start_s = match start_s {
                 Some(start_s) => start_s,
-                None => self.find_start(request, span.path(), span.from_timestamp_s(), video)?,
+                None => self.find_start(request, request.episode, video)?,
             };
             let times_s: Vec<f64> = request
                 .times_s
@@ -81,33 +101,40 @@ impl Cameras<'_> {
         })
     }
 
-    /// The time of the episode's first frame: the frame nearest to `from_timestamp`, at most half a frame away.
+    /// The time of an episode's first frame in the requested camera's video: the frame nearest to `from_timestamp`, at most
+    /// half a frame away.
     ///
     /// `from_timestamp` is a running sum of durations, in some datasets of single precision: it drifts by far more than
     /// the tolerance, while the frames that it means are never in doubt.
     fn find_start(
         &self,
         request: &CameraRequest<'_>,
-        file: &str,
-        from_s: f64,
+        episode: &Episode,
         video: &Video,
     ) -> Result<f64, Error> {
+        let camera = request.camera.key();
+        let episode_index = episode.episode_index();
+        let span = episode.video(camera).ok_or_else(|| Error::NoVideo {
+            camera: camera.to_owned(),
+            episode_index,
+        })?;
+        let from_s = span.from_timestamp_s();
         // A rounding error more than half a frame is still half a frame.
         let slack_s = video.frame_interval_s() / 2.0 * (1.0 + 1e-6);
-        let duration_s = (request.episode.length().saturating_sub(1)) as f64 / self.fps;
+        let duration_s = (episode.length().saturating_sub(1)) as f64 / self.fps;
         let last_s = video.info().end_s - video.frame_interval_s();
         let (_, start_s) = video.nearest(from_s).map_err(|source| Error::Frame {
-            camera: request.camera.key().to_owned(),
-            episode_index: request.episode.episode_index(),
+            camera: camera.to_owned(),
+            episode_index,
             frame_index: request.frame_index,
             source,
         })?;
         let fits = (start_s - from_s).abs() <= slack_s && start_s + duration_s <= last_s + slack_s;
         if !fits {
             return Err(Error::VideoInterval {
-                camera: request.camera.key().to_owned(),
-                episode_index: request.episode.episode_index(),
-                file: file.to_owned(),
+                camera: camera.to_owned(),
+                episode_index,
+                file: span.path().to_owned(),
                 wanted_from_s: from_s,
                 wanted_to_s: from_s + duration_s,
                 found_from_s: video.info().start_s,
@@ -145,4 +172,27 @@ pub(crate) fn check_picture_size(
         expected_height: expected.height,
         expected_width: expected.width,
     })
+}
+
+/// The episode whose interval in each video file is the last, by the file's path.
+pub(crate) fn last_episodes(metadata: &Metadata) -> BTreeMap<String, usize> {
+    let mut last: BTreeMap<String, (f64, usize)> = BTreeMap::new();
+    for episode in metadata.episodes() {
+        for camera in metadata.info().camera_keys() {
+            let Some(span) = episode.video(camera) else {
+                continue;
+            };
+            let here = (span.from_timestamp_s(), episode.episode_index());
+            last.entry(span.path().to_owned())
+                .and_modify(|last| {
+                    if here.0 > last.0 {
+                        *last = here;
+                    }
+                })
+                .or_insert(here);
+        }
+    }
+    last.into_iter()
+        .map(|(path, (_, episode_index))| (path, episode_index))
+        .collect()
 }

@@ -98,6 +98,21 @@ pub enum Error {
         known: String,
     },
 
+    /// A camera's video file could not be opened.
+    #[error(
+        "cannot open the video of camera `{camera}` of episode {episode_index}, frame {frame_index}"
+    )]
+    OpenVideo {
+        /// The camera's feature key.
+        camera: String,
+        /// The episode.
+        episode_index: usize,
+        /// The frame in the episode for which the sample was made.
+        frame_index: usize,
+        /// What the source said.
+        source: prefetch::Error,
+    },
+
     /// A camera's frame could not be read.
     #[error("cannot read camera `{camera}` of episode {episode_index}, frame {frame_index}")]
     Frame {

@@ -1,5 +1,6 @@
 //! The pool itself: a dataset, options and a place in the fleet, from which epochs are made.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dataset::Metadata;
@@ -21,6 +22,7 @@ pub(crate) struct Dataset {
     pub(crate) metadata: Metadata,
     pub(crate) selection: Selection,
     pub(crate) fields: Vec<Field>,
+    pub(crate) last_episodes: BTreeMap<String, usize>,
     pub(crate) options: Options,
 }
 
@@ -36,6 +38,8 @@ impl Dataset {
     pub(crate) fn cameras<'a>(&'a self, decoders: &'a DecoderCache) -> Cameras<'a> {
         Cameras {
             source: &self.source,
+            metadata: &self.metadata,
+            last_episodes: &self.last_episodes,
             decoders,
             fps: self.metadata.info().fps(),
             tolerance_s: self.options.tolerance_s,
@@ -60,7 +64,6 @@ pub struct EpisodePool {
 
 impl EpisodePool {
     /// Starts to build a pool over the dataset at `source`: a local directory, as a path or a `file://` URL.
-    #[must_use]
     pub fn builder(source: impl Into<String>) -> Builder {
         Builder::new(source.into())
     }
@@ -209,6 +212,24 @@ impl EpisodePool {
             .collect()
     }
 
+    /// How many batches this rank takes in an epoch, over all its workers: known before anything is read.
+    ///
+    /// Every frame is emitted exactly once, so ranks may differ, by about the longest episode's frames over the batch size.
+    /// Trainers that must take equally many steps on every rank stop all at the smallest of these numbers, which any rank
+    /// can work out for another through [`with_topology`](Self::with_topology).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Resume`] when `batch_size` is 0.
+    pub fn num_batches(&self, batch_size: usize, drop_last: bool) -> Result<u64, Error> {
+        let shares = self.worker_frames()?;
+        Ok(resume::batches_per_epoch(
+            &shares,
+            batch_size as u64,
+            drop_last,
+        )?)
+    }
+
     /// The consumers of this rank, in order.
     pub(crate) fn workers(&self) -> Result<Vec<Self>, Error> {
         (0..self.topology.consumers_per_rank())
@@ -230,23 +251,19 @@ impl EpisodePool {
     /// [`Error::NoSuchFrame`] outside the dataset, and everything that reading can meet.
     pub fn sample(&self, index: usize) -> Result<Sample, Error> {
         let dataset = &self.dataset;
-        let (episode_index, frame_index) =
-            dataset
-                .metadata
-                .locate(index)
-                .ok_or_else(|| Error::NoSuchFrame {
-                    index,
-                    total_frames: dataset.metadata.total_frames(),
-                })?;
-        let episode = dataset
-            .metadata
-            .episode(episode_index)
-            .expect("`locate` returns an episode of the metadata");
+        let metadata = &dataset.metadata;
+        let found = metadata
+            .locate(index)
+            .and_then(|(episode_index, frame_index)| {
+                Some((metadata.episode(episode_index)?, frame_index))
+            });
+        let (episode, frame_index) = found.ok_or_else(|| Error::NoSuchFrame {
+            index,
+            total_frames: metadata.total_frames(),
+        })?;
+        let episode_index = episode.episode_index();
         let mut residents = Residents::default();
-        residents.admit(&dataset.source, &dataset.metadata, episode)?;
-        let resident = residents
-            .get_mut(episode_index)
-            .expect("the episode was just admitted");
+        let resident = residents.admit(&dataset.source, metadata, episode)?;
         let decoders = DecoderCache::new(1);
         let frame = FrameId {
             episode_index,

@@ -39,9 +39,10 @@ impl Residents {
         source: &Source,
         metadata: &Metadata,
         episode: &Episode,
-    ) -> Result<(), Error> {
+    ) -> Result<&mut Resident, Error> {
+        let episode_index = episode.episode_index();
         let failed = |source| Error::Rows {
-            episode_index: episode.episode_index(),
+            episode_index,
             source,
         };
         let file = self
@@ -54,8 +55,8 @@ impl Residents {
             rows,
             video_starts_s: BTreeMap::new(),
         };
-        self.episodes.insert(episode.episode_index(), resident);
-        Ok(())
+        self.episodes.remove(&episode_index);
+        Ok(self.episodes.entry(episode_index).or_insert(resident))
     }
 
     /// Drops an episode's rows.

@@ -58,6 +58,8 @@ fn batches_come_in_turn_and_a_dry_worker_drops_out() {
             let mut epoch = Loader::new(&pool, options).unwrap().epoch(1).unwrap();
             let batches: Vec<Batch> = epoch.by_ref().collect::<Result<_, _>>().unwrap();
             assert_eq!(batches, by_hand(&pool, options, 1), "{num_workers} workers");
+            let promised = pool.num_batches(options.batch_size, drop_last).unwrap();
+            assert_eq!(batches.len() as u64, promised);
             assert_eq!(epoch.coverage().exactly_once, !drop_last);
             assert_eq!(epoch.reports().len(), num_workers.max(1));
         }

@@ -266,3 +266,28 @@ fn a_missing_table_is_named_with_what_needs_it() {
     let error = builder(dataset.root()).build().unwrap_err();
     assert!(matches!(error, Error::Source(_)), "{error:?}");
 }
+
+#[test]
+fn a_video_that_cannot_be_read_is_named_with_episode_camera_frame_and_cause() {
+    let dataset = damaged_videos();
+    for (episode, causes) in [
+        (1, &["cut short", "1024"][..]),
+        (
+            2,
+            &["Permission denied", "Too many levels of symbolic links"],
+        ),
+    ] {
+        let pool = builder(dataset.root())
+            .episodes([episode])
+            .shuffle(false)
+            .build()
+            .unwrap();
+        let message = chain(&epoch_error(&pool));
+        let place = format!("camera `{CAMERA}` of episode {episode}, frame 0");
+        assert_says(&message, &[&video_key(episode), &place]);
+        assert!(
+            causes.iter().any(|cause| message.contains(cause)),
+            "{message}"
+        );
+    }
+}
