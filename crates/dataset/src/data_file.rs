@@ -115,14 +115,16 @@ impl DataFile {
     /// - [`Error::UnknownTask`] when a row's `task_index` is not in the task table.
     /// - [`Error::Corrupt`], [`Error::Unsupported`], [`Error::TooLarge`], [`Error::Io`] when reading fails.
     pub fn read_episode(&mut self, episode: &Episode) -> Result<EpisodeRows, Error> {
-        let first_row = episode.from_index().checked_sub(self.first_index);
-        let first_row = first_row
+        let len = episode.length();
+        let first_row = episode
+            .from_index()
+            .checked_sub(self.first_index)
             .filter(|_| episode.data_file() == self.data_file)
+            .filter(|first_row| len <= self.file.num_rows().saturating_sub(*first_row))
             .ok_or_else(|| Error::NotItsDataFile {
                 path: self.path.clone(),
                 episode_index: Some(episode.episode_index()),
             })?;
-        let len = episode.length();
         if len > MAX_EPISODE_FRAMES {
             return Err(Error::TooLarge {
                 path: self.path.clone(),
@@ -137,10 +139,7 @@ impl DataFile {
             .read(&names, first_row..first_row + len)?
             .into_iter();
         let mut columns = Vec::with_capacity(self.features.len());
-        for feature in &self.features {
-            let stored = stored
-                .next()
-                .expect("the reader returns a column for each name");
+        for (feature, stored) in self.features.iter().zip(stored.by_ref()) {
             columns.push(Column {
                 name: feature.key().to_owned(),
                 shape: feature.row_shape().to_vec(),

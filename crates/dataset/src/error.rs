@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::DType;
+use crate::{DType, Reader};
 
 /// Why a dataset, or a part of it, cannot be read.
 ///
@@ -82,7 +82,7 @@ pub enum Error {
         /// How it is stored.
         found: String,
         /// The reader.
-        reader: &'static str,
+        reader: Reader,
     },
 
     /// A JSON file is not well-formed, or not of the right structure.

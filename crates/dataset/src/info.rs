@@ -139,18 +139,14 @@ impl Info {
                 .map(|path| template("video_path", path))
                 .transpose()?,
         };
-        if info.video_path.is_none() {
-            if let Some(camera) = info
-                .features
-                .iter()
-                .find(|feature| feature.dtype == DType::Video)
-            {
-                return Err(Error::Info {
-                    field: "video_path".to_owned(),
-                    found: format!("null, although `{}` is a video", camera.key),
-                    expected: "the template of the videos' paths",
-                });
-            }
+        let mut features = info.features.iter();
+        let camera = features.find(|feature| feature.dtype == DType::Video);
+        if let (None, Some(camera)) = (&info.video_path, camera) {
+            return Err(Error::Info {
+                field: "video_path".to_owned(),
+                found: format!("null, although `{}` is a video", camera.key),
+                expected: "the template of the videos' paths",
+            });
         }
         Ok((info, warnings))
     }

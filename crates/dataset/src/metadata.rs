@@ -1,6 +1,7 @@
 //! Everything below `meta/`, read once and checked against itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::episodes::{self, Table};
@@ -16,6 +17,16 @@ pub enum Reader {
     /// arrow2 and parquet2, an independent implementation to compare with. It cannot decode booleans in v2 data pages.
     #[cfg(feature = "arrow2")]
     Arrow2,
+}
+
+impl fmt::Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "parquet",
+            #[cfg(feature = "arrow2")]
+            Self::Arrow2 => "arrow2",
+        })
+    }
 }
 
 /// The metadata of a dataset.

@@ -17,6 +17,7 @@ use bytes::Bytes;
 
 use super::bytes::Segments;
 use super::raw::{self, RawColumn};
+use super::thrift::{self, Malformed};
 use super::{Chunk, Codec, Decoder, Fault, Request};
 use crate::rows::{Blobs, Strings, Values};
 
@@ -28,10 +29,12 @@ pub(super) struct Arrow2 {
 
 impl Arrow2 {
     pub(super) fn parse(footer: &[u8]) -> Result<Self, Fault> {
+        let footer = without_column_orders(footer)
+            .map_err(|Malformed| Fault::Corrupt("its footer is malformed".to_owned()))?;
         // The crate wants a file: one that has nothing but a footer.
         let len = u32::try_from(footer.len())
             .or(Err(Fault::Corrupt("its footer is too long".to_owned())))?;
-        let file = [b"PAR1", footer, &len.to_le_bytes(), b"PAR1"].concat();
+        let file = [b"PAR1", footer.as_slice(), &len.to_le_bytes(), b"PAR1"].concat();
         let metadata = read_metadata(&mut Cursor::new(file)).map_err(corrupt)?;
         // Not what a writer may have left as Arrow schema: see the other reader.
         let fields = parquet_to_arrow_schema(metadata.schema().fields());
@@ -47,15 +50,29 @@ impl Arrow2 {
     }
 }
 
+/// A footer without its `column_orders`, if they are its last field: parquet2 stops at orders that it does not know, such as
+/// today's for floats, and only statistics, which are not read, depend on them.
+fn without_column_orders(footer: &[u8]) -> Result<Vec<u8>, Malformed> {
+    /// FileMetaData.column_orders
+    const COLUMN_ORDERS: i16 = 7;
+    let mut last = (0, 0);
+    let mut cursor = thrift::Cursor::new(footer);
+    cursor.fields(|cursor, id, _| {
+        // The header of a field whose number is at most 15 more than the one before it is a single byte.
+        last = (id, cursor.position() - 1);
+        Ok(false)
+    })?;
+    match last {
+        (COLUMN_ORDERS, start) => Ok([&footer[..start], &[0]].concat()),
+        _ => Ok(footer.to_vec()),
+    }
+}
+
 fn corrupt(error: Arrow2Error) -> Fault {
     Fault::Corrupt(error.to_string())
 }
 
 impl Decoder for Arrow2 {
-    fn name(&self) -> &'static str {
-        "arrow2"
-    }
-
     fn row_groups(&self) -> Vec<i64> {
         let count = |rows| i64::try_from(rows).unwrap_or(-1);
         self.metadata
@@ -89,8 +106,9 @@ impl Decoder for Arrow2 {
             for name in request.columns {
                 for column in get_field_columns(group.columns(), name) {
                     let (start, len) = column.byte_range();
+                    let range = start..start.saturating_add(len);
                     chunks.push(Chunk {
-                        pages: vec![start..start.saturating_add(len)],
+                        pages: vec![range],
                         num_values: column.num_values(),
                         codec: match format!("{:?}", column.compression()).as_str() {
                             "Uncompressed" => Codec::None,
@@ -158,7 +176,7 @@ fn unsupported_or_corrupt(field: &Field, error: Arrow2Error) -> Fault {
     match error {
         Arrow2Error::NotYetImplemented(what) => Fault::Unsupported {
             column: field.name.clone(),
-            found: format!("pages of a kind ({what})"),
+            found: format!("Parquet pages ({what})"),
         },
         error => corrupt(error),
     }

@@ -87,10 +87,6 @@ impl ArrowRs {
 }
 
 impl Decoder for ArrowRs {
-    fn name(&self) -> &'static str {
-        "default"
-    }
-
     fn row_groups(&self) -> Vec<i64> {
         self.metadata
             .metadata()

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_part_outside_the_file_is_refused_before_reserving() {
-        for range in [0..20_001, 5..u64::MAX, u64::MAX - 1..u64::MAX, 10..9] {
+        for range in [0..20_001, 5..u64::MAX, u64::MAX - 1..u64::MAX] {
             let error = source().read(range).unwrap_err();
             assert!(matches!(error, Error::Corrupt { .. }), "{error}");
         }

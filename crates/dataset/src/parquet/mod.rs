@@ -26,6 +26,7 @@ pub(crate) use self::raw::RawColumn;
 /// An open Parquet file.
 pub(crate) struct File {
     source: Source,
+    reader: Reader,
     decoder: Box<dyn Decoder>,
     row_groups: Vec<usize>,
     num_rows: usize,
@@ -42,9 +43,6 @@ impl fmt::Debug for File {
 
 /// A reader crate: these columns of these row groups, as typed buffers. It reads nothing itself.
 trait Decoder: Send {
-    /// The crate's name, for messages.
-    fn name(&self) -> &'static str;
-
     /// The number of rows in each row group, as the footer says.
     fn row_groups(&self) -> Vec<i64>;
 
@@ -115,11 +113,11 @@ enum Fault {
 
 impl File {
     /// Opens a file and reads its footer.
-    pub(crate) fn open(reader: Box<dyn ReadSeek>, path: &str, kind: Reader) -> Result<Self, Error> {
-        let mut source = Source::new(reader, path)?;
+    pub(crate) fn open(file: Box<dyn ReadSeek>, path: &str, reader: Reader) -> Result<Self, Error> {
+        let mut source = Source::new(file, path)?;
         let footer = footer::read(&mut source)?;
-        let at = |fault: Fault| fault.at(path, "");
-        let mut decoder = guard::catch(|| parse(kind, &footer)).map_err(at)?;
+        let at = |fault: Fault| fault.at(path, reader);
+        let mut decoder = guard::catch(|| parse(reader, &footer)).map_err(at)?;
         let (row_groups, num_rows) =
             guard::catch(|| row_counts(&decoder.row_groups())).map_err(at)?;
         if let Some(range) = guard::catch(|| decoder.page_index()).map_err(at)? {
@@ -138,6 +136,7 @@ impl File {
         }
         Ok(Self {
             source,
+            reader,
             decoder,
             row_groups,
             num_rows,
@@ -173,10 +172,10 @@ impl File {
         if columns.is_empty() {
             return Ok(Vec::new());
         }
+        let reader = self.reader;
+        let at = |fault: Fault| fault.at(&path, reader);
         let request = self.request(columns, &rows);
-        let name = self.decoder.name();
-        let chunks = guard::catch(|| self.decoder.chunks(&request))
-            .map_err(|fault| fault.at(&path, name))?;
+        let chunks = guard::catch(|| self.decoder.chunks(&request)).map_err(at)?;
         let segments = self.fetch(&chunks)?;
         let decoded = guard::catch(|| {
             for chunk in &chunks {
@@ -184,7 +183,7 @@ impl File {
             }
             self.decoder.decode(&request, segments)
         });
-        let decoded = decoded.map_err(|fault| fault.at(&path, name))?;
+        let decoded = decoded.map_err(at)?;
         for (column, name) in decoded.iter().zip(columns) {
             if column.num_rows() != rows.len() {
                 let reason = format!(
@@ -237,8 +236,8 @@ impl File {
     }
 }
 
-fn parse(kind: Reader, footer: &[u8]) -> Result<Box<dyn Decoder>, Fault> {
-    match kind {
+fn parse(reader: Reader, footer: &[u8]) -> Result<Box<dyn Decoder>, Fault> {
+    match reader {
         Reader::Parquet => Ok(Box::new(arrow_rs::ArrowRs::parse(footer)?)),
         #[cfg(feature = "arrow2")]
         Reader::Arrow2 => Ok(Box::new(arrow2::Arrow2::parse(footer)?)),
@@ -263,8 +262,8 @@ fn row_counts(row_groups: &[i64]) -> Result<(Vec<usize>, usize), Fault> {
 }
 
 impl Fault {
-    /// The error for a fault in this file.
-    fn at(self, path: &str, reader: &'static str) -> Error {
+    /// The error for a fault that a reader met in a file.
+    fn at(self, path: &str, reader: Reader) -> Error {
         let path = path.to_owned();
         match self {
             Self::Corrupt(reason) => Error::Corrupt { path, reason },

@@ -196,24 +196,26 @@ fn a_file_that_may_not_be_read_is_an_error_of_its_own() {
 
 #[test]
 fn a_page_that_its_checksum_disowns_is_refused() {
-    // Uncompressed, without dictionaries: a value is changed, and nothing else.
-    let mut small = Small::default();
-    small.data_properties = parquet::file::properties::WriterProperties::builder()
-        .set_compression(parquet::basic::Compression::UNCOMPRESSED)
-        .set_dictionary_enabled(false)
-        .set_write_page_header_statistics(false)
-        .build();
-    let storage = small.storage();
+    // The rows of the small dataset, written by pyarrow with a checksum for each page.
+    let bytes = include_bytes!("../data/checksums.parquet");
+    let mut storage = Small::default().storage();
+    let plain = read_rows(&storage, 2).unwrap();
+    storage.insert(DATA, *bytes);
+    assert_eq!(read_rows(&storage, 2).unwrap(), plain);
+
+    // The second half of the `state` of row 9.
     let needle = 4.5_f32.to_le_bytes();
-    let at = storage
-        .get(DATA)
+    let at = bytes
         .windows(4)
-        .position(|bytes| bytes == needle)
+        .position(|window| window == needle)
         .unwrap();
-    let mut bytes = storage.get(DATA).to_vec();
-    bytes[at] ^= 1;
-    let mut changed = storage.clone();
-    changed.insert(DATA, bytes);
-    // Without a checksum nobody can know.
-    read_rows(&changed, 2).unwrap();
+    let mut changed = bytes.to_vec();
+    changed[at] ^= 1;
+    storage.insert(DATA, changed);
+    let error = read_rows(&storage, 2).unwrap_err();
+    assert!(
+        matches!(&error, Error::Corrupt { path, .. } if path == DATA),
+        "{error}"
+    );
+    assert!(error.to_string().contains("checksum"), "{error}");
 }

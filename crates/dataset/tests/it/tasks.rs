@@ -72,8 +72,11 @@ fn a_table_without_what_it_needs_is_refused() {
             "{error}"
         );
     }
-    let mut small = Small::default();
-    small.tasks = table([("task_index", ints([0, 0])), ("task", strings(&["a", "b"]))]);
+    let tasks = table([("task_index", ints([0, 0])), ("task", strings(&["a", "b"]))]);
+    let small = Small {
+        tasks,
+        ..Small::default()
+    };
     let error = small.metadata().unwrap_err();
     assert!(
         matches!(&error, Error::Value { path, row: 1, .. } if path == TASKS),
