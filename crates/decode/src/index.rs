@@ -40,7 +40,7 @@ impl PacketIndex {
     /// # Panics
     ///
     /// On more than `u32::MAX` packets, which `limits` keeps out.
-    pub(crate) fn new(packets: Vec<Packet>, time_base: TimeBase, end: i64) -> Option<Self> {
+    pub(crate) fn new(mut packets: Vec<Packet>, time_base: TimeBase, end: i64) -> Option<Self> {
         let num_packets = u32::try_from(packets.len()).expect("MAX_PACKETS is below u32::MAX");
         let mut shown: Vec<u32> = (0..num_packets)
             .zip(&packets)
@@ -49,6 +49,9 @@ impl PacketIndex {
             .collect();
         // Stable: of two frames with one pts, the first in the file comes first.
         shown.sort_by_key(|&position| packets[position as usize].pts);
+        // Many files are open at once, each with its index.
+        packets.shrink_to_fit();
+        shown.shrink_to_fit();
         (!shown.is_empty()).then_some(Self {
             packets,
             shown,

@@ -159,8 +159,7 @@ impl<'m> Demuxer<'m> {
     /// All packets of a stream in decode order, and the largest end of a shown one.
     fn read_packets(&mut self, stream: usize, place: &Place) -> Result<(Vec<Packet>, i64), Error> {
         let file_bytes = self.io.file_bytes();
-        let mut packets = Vec::new();
-        let mut end = i64::MIN;
+        let (mut packets, mut end) = (Vec::new(), i64::MIN);
         let mut raw = PacketBuffer::new()
             .map_err(|source| place.malformed("could not set up the demuxer", Some(source)))?;
         loop {
@@ -174,91 +173,97 @@ impl<'m> Demuxer<'m> {
             check(code).map_err(|source| {
                 place.malformed(format!("packet {number} could not be read"), Some(source))
             })?;
-            let packet = raw.get();
-            if usize::try_from(packet.stream_index) != Ok(stream) {
-                raw.clear();
-                continue;
+            if usize::try_from(raw.get().stream_index) == Ok(stream) {
+                if number >= MAX_PACKETS {
+                    return Err(place.over_limit(
+                        "the number of packets",
+                        number as u64 + 1,
+                        MAX_PACKETS as u64,
+                    ));
+                }
+                let (packet, packet_end) = check_packet(&raw, number, file_bytes, place)?;
+                if packet.shown {
+                    end = end.max(packet_end);
+                }
+                packets.push(packet);
             }
-            if number >= MAX_PACKETS {
-                return Err(place.over_limit(
-                    "the number of packets",
-                    number as u64 + 1,
-                    MAX_PACKETS as u64,
-                ));
-            }
-            // Lone samples have data that begin at `pos`; anything that FFmpeg has put together itself has not.
-            let (Ok(pos), Ok(size)) = (u64::try_from(packet.pos), u32::try_from(packet.size))
-            else {
-                return Err(place.malformed(
-                    format!(
-                        "packet {number} has no place in the file (position {}, size {})",
-                        packet.pos, packet.size
-                    ),
-                    None,
-                ));
-            };
-            if packet.pts == ffi::AV_NOPTS_VALUE {
-                return Err(
-                    place.malformed(format!("packet {number} has no presentation time"), None)
-                );
-            }
-            let has = |flag: u32| packet.flags & flag as c_int != 0;
-            if has(ffi::AV_PKT_FLAG_CORRUPT)
-                || pos
-                    .checked_add(size.into())
-                    .is_none_or(|packet_end| packet_end > file_bytes)
-            {
-                return Err(place.truncated(number, pos, file_bytes));
-            }
-            if size > MAX_PACKET_BYTES {
-                return Err(place.over_limit(
-                    "the size of a packet in bytes",
-                    size.into(),
-                    MAX_PACKET_BYTES.into(),
-                ));
-            }
-            if raw.has_new_extradata() {
-                return Err(place.unsupported(
-                    format!("a second set of codec parameters, from packet {number} on,"),
-                    "split the file there, or encode it again as one",
-                ));
-            }
-            let shown = !has(ffi::AV_PKT_FLAG_DISCARD);
-            if shown {
-                end = end.max(packet.pts.saturating_add(packet.duration.max(0)));
-            }
-            packets.push(Packet {
-                pts: packet.pts,
-                pos,
-                size,
-                key: has(ffi::AV_PKT_FLAG_KEY),
-                shown,
-            });
             raw.clear();
         }
-        self.check_complete(stream, packets.len(), place)?;
+        self.check_complete(stream, place)?;
         Ok((packets, end))
     }
 
-    /// A file that is cut short reads as one that ends early: compare with the demuxer's own index.
-    fn check_complete(&self, stream: usize, num_read: usize, place: &Place) -> Result<(), Error> {
-        let stream: *const ffi::AVStream = self.stream(stream);
-        // SAFETY: a valid stream; only FFmpeg 5.1 to 6 lack the `const`, and do not write.
-        let num_entries = unsafe { ffi::avformat_index_get_entries_count(stream.cast_mut()) };
-        if usize::try_from(num_entries).is_ok_and(|num_entries| num_read < num_entries) {
-            let number = c_int::try_from(num_read).expect("below num_entries, a c_int");
-            // SAFETY: as above, and the number is in range.
-            let entry = unsafe { ffi::avformat_index_get_entry(stream.cast_mut(), number) };
-            // SAFETY: null, or valid until the next call on the context.
-            let pos = unsafe { entry.as_ref() }.map_or(0, |entry| entry.pos);
-            return Err(place.truncated(
-                num_read,
-                u64::try_from(pos).unwrap_or(0),
-                self.io.file_bytes(),
-            ));
+    /// A file that is cut short reads as one that ends early: whatever the demuxer's own index names must lie within the file.
+    fn check_complete(&self, stream: usize, place: &Place) -> Result<(), Error> {
+        let file_bytes = self.io.file_bytes();
+        // Older versions lack the `const`, and do not write.
+        let stream = ptr::from_ref(self.stream(stream)).cast_mut();
+        // SAFETY: a valid stream of an open context.
+        let num_entries = unsafe { ffi::avformat_index_get_entries_count(stream) };
+        for number in 0..num_entries {
+            // SAFETY: as above. The entry is null, or valid until the next call on the context.
+            let entry = unsafe { ffi::avformat_index_get_entry(stream, number).as_ref() };
+            let place_in_file =
+                entry.map(|entry| (u64::try_from(entry.pos), u64::try_from(entry.size())));
+            if let Some((Ok(pos), Ok(size))) = place_in_file
+                && pos.saturating_add(size) > file_bytes
+            {
+                return Err(place.truncated(usize::try_from(number).unwrap_or(0), pos, file_bytes));
+            }
         }
         Ok(())
     }
+}
+
+/// What the index keeps of a packet, and the end of its frame; an error where its values cannot be meant.
+fn check_packet(
+    raw: &PacketBuffer,
+    number: usize,
+    file_bytes: u64,
+    place: &Place,
+) -> Result<(Packet, i64), Error> {
+    let packet = raw.get();
+    let has = |flag: u32| packet.flags & flag as c_int != 0;
+    // What FFmpeg puts together itself has no place in the file.
+    let (Ok(pos), Ok(size)) = (u64::try_from(packet.pos), u32::try_from(packet.size)) else {
+        let what = format!(
+            "packet {number} has no place in the file (position {}, size {})",
+            packet.pos, packet.size
+        );
+        return Err(place.malformed(what, None));
+    };
+    if has(ffi::AV_PKT_FLAG_CORRUPT) || pos.saturating_add(size.into()) > file_bytes {
+        return Err(place.truncated(number, pos, file_bytes));
+    }
+    if size > MAX_PACKET_BYTES {
+        return Err(place.over_limit(
+            "the size of a packet in bytes",
+            size.into(),
+            MAX_PACKET_BYTES.into(),
+        ));
+    }
+    if packet.pts == ffi::AV_NOPTS_VALUE {
+        return Err(place.malformed(format!("packet {number} has no presentation time"), None));
+    }
+    if raw.has_new_extradata() {
+        return Err(place.unsupported(
+            format!("a second set of codec parameters, from packet {number} on,"),
+            "split the file there, or encode it again as one",
+        ));
+    }
+    let shown = !has(ffi::AV_PKT_FLAG_DISCARD);
+    let key = has(ffi::AV_PKT_FLAG_KEY);
+    let end = packet.pts.saturating_add(packet.duration.max(0));
+    Ok((
+        Packet {
+            pts: packet.pts,
+            pos,
+            size,
+            key,
+            shown,
+        },
+        end,
+    ))
 }
 
 impl Drop for Demuxer<'_> {
