@@ -53,9 +53,15 @@ struct Task<'a> {
     index: &'a PacketIndex,
     place: &'a Place,
     group: Group<'a>,
-    /// Whether it goes on where the last request ended, and so is likely to be followed by another that does. Then the decoder is better fed
-    /// until the frames come out than drained, for a drained decoder must restart.
-    in_sequence: bool,
+}
+
+/// What is done when all packets of a group are sent, and frames of it are still to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    /// Say that no packet follows. That is the fewest packets, but the decoder must restart afterwards.
+    Drain,
+    /// Send what follows in the file, so that the next request can go on from there.
+    Feed,
 }
 
 /// Why a group could not be decoded.
@@ -84,8 +90,7 @@ impl FrameReader {
     /// Decodes the frames of the packets `wanted`, which are sorted by pts and distinct, and hands out each, in this order, with its place
     /// in `wanted`.
     ///
-    /// What comes out does not depend on what was asked before: a run that goes on from an earlier request and fails is tried again
-    /// from its keyframe.
+    /// What comes out does not depend on what was asked before.
     pub(crate) fn read(
         &mut self,
         index: &PacketIndex,
@@ -101,14 +106,10 @@ impl FrameReader {
                 place.decode(index.packet_s(wanted[done]), what, None)
             })?;
             let len = group.wanted.len();
-            let in_sequence = self
-                .run
-                .is_some_and(|run| run.undrained().reaches(index, &group));
             let task = Task {
                 index,
                 place,
                 group,
-                in_sequence,
             };
             self.read_group(&task, |nth, frame| each(done + nth, frame))?;
             done += len;
@@ -116,28 +117,43 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Decodes one group: in the current run if that reaches it, else, or if that fails, from its own keyframe.
+    /// Decodes one group.
+    ///
+    /// One that goes on where the last request ended is likely to be followed by another that does. That is worth a try at feeding the
+    /// decoder on; if it fails, on packets that others need or will need, the group is decoded from its own keyframe and by itself.
     fn read_group(
         &mut self,
         task: &Task<'_>,
         mut each: impl FnMut(usize, &Frame) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if let Some(run) = self
-            .run
-            .take()
-            .filter(|run| run.reaches(task.index, &task.group))
-        {
-            match self.go_on(run, task, &mut each) {
+        let reaches = |run: &Run| run.reaches(task.index, &task.group);
+        if let Some(run) = self.run.take().filter(|run| reaches(&run.undrained())) {
+            let run = if reaches(&run) {
+                run
+            } else {
+                self.restart(task.group.start)
+            };
+            match self.go_on(run, task, AtEnd::Feed, &mut each) {
                 Err(Stop::Decoder(_)) => {}
                 Err(Stop::Other(error)) => return Err(error),
                 Ok(()) => return Ok(()),
             }
         }
-        self.decoder.restart();
-        self.go_on(Run::new(task.group.start), task, &mut each)
+        let run = self.restart(task.group.start);
+        self.go_on(run, task, AtEnd::Drain, &mut each)
             .map_err(|stop| match stop {
                 Stop::Decoder(error) | Stop::Other(error) => error,
             })
+    }
+
+    fn restart(&mut self, start: usize) -> Run {
+        self.decoder.restart();
+        Run {
+            start,
+            next: start,
+            drained: false,
+            last_pts: i64::MIN,
+        }
     }
 
     /// Decodes one group in a run, which is kept if all goes well.
@@ -145,10 +161,11 @@ impl FrameReader {
         &mut self,
         mut run: Run,
         task: &Task<'_>,
+        at_end: AtEnd,
         each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
     ) -> Result<(), Stop> {
         for (nth, &wanted) in task.group.wanted.iter().enumerate() {
-            self.advance(&mut run, wanted, task)?;
+            self.advance(&mut run, wanted, task, at_end)?;
             each(nth, self.decoder.frame()).map_err(Stop::Other)?;
         }
         self.run = Some(run);
@@ -156,7 +173,13 @@ impl FrameReader {
     }
 
     /// Sends packets until the frame of packet `wanted` has come out.
-    fn advance(&mut self, run: &mut Run, wanted: usize, task: &Task<'_>) -> Result<(), Stop> {
+    fn advance(
+        &mut self,
+        run: &mut Run,
+        wanted: usize,
+        task: &Task<'_>,
+        at_end: AtEnd,
+    ) -> Result<(), Stop> {
         let packets = task.index.packets();
         let fail = |what: String, source| {
             Stop::Decoder(task.place.decode(task.index.packet_s(wanted), what, source))
@@ -193,7 +216,7 @@ impl FrameReader {
                 }
                 Received::NeedsPacket
                     if run.next == packets.len()
-                        || (run.next > task.group.end && !task.in_sequence) =>
+                        || (run.next > task.group.end && at_end == AtEnd::Drain) =>
                 {
                     self.decoder
                         .drain()
@@ -253,15 +276,6 @@ impl std::fmt::Debug for FrameReader {
 }
 
 impl Run {
-    fn new(start: usize) -> Self {
-        Self {
-            start,
-            next: start,
-            drained: false,
-            last_pts: i64::MIN,
-        }
-    }
-
     /// The run as it would be, had the decoder been fed on.
     fn undrained(self) -> Self {
         Self {

@@ -83,6 +83,38 @@ fn a_packet_that_is_a_hole_is_an_error_and_no_wrong_frame() {
 }
 
 #[test]
+fn a_hole_harms_the_same_frames_in_any_order() {
+    for clip in
+        with_sample_table().filter(|clip| ["b_frames", "open_gop", "hevc_cra"].contains(&clip.name))
+    {
+        let bytes = clips::bytes(clip.name);
+        for hole in [3, 8, 15, 21, 30, 38] {
+            let mut damaged = bytes.clone();
+            damaged[packets(&bytes)[hole].clone()].fill(0);
+            let open = || clips::open_bytes(damaged.clone(), clip.name).unwrap();
+            let is_sound =
+                |video: &mut Video, frame: usize| clips::rgb(video, &[clip.time_s(frame)]).is_ok();
+            let alone: Vec<bool> = (0..40).map(|frame| is_sound(&mut open(), frame)).collect();
+            for order in [
+                (0..40).collect(),
+                (0..40).rev().collect(),
+                clips::shuffled(40, hole as u64),
+            ] {
+                let mut video = open();
+                for frame in order {
+                    assert_eq!(
+                        is_sound(&mut video, frame),
+                        alone[frame],
+                        "{}, hole {hole}, frame {frame}",
+                        clip.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn an_error_names_the_frame_and_the_packet() {
     let mut bytes = clips::bytes("b_frames");
     let range = packets(&bytes)[25].clone();
