@@ -14,7 +14,8 @@ pub enum Reader {
     /// arrow-rs' `parquet`.
     #[default]
     Parquet,
-    /// arrow2 and parquet2, an independent implementation to compare with. It cannot decode booleans in v2 data pages.
+    /// arrow2 and parquet2, an independent implementation to compare with, for files that are known to be whole: on some
+    /// damaged pages it never ends. It cannot decode booleans in v2 data pages.
     #[cfg(feature = "arrow2")]
     Arrow2,
 }

@@ -109,6 +109,7 @@ impl Decoder for Arrow2 {
                     let range = start..start.saturating_add(len);
                     chunks.push(Chunk {
                         pages: vec![range],
+                        num_rows: group.num_rows(),
                         num_values: column.num_values(),
                         codec: match format!("{:?}", column.compression()).as_str() {
                             "Uncompressed" => Codec::None,

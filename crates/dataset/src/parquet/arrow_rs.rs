@@ -149,12 +149,16 @@ impl Decoder for ArrowRs {
                 let index = metadata
                     .page_index()
                     .and_then(|index| index.offset_index(group, *leaf));
-                let pages = match index {
-                    Some(index) => needed_pages(range.start, index.page_locations(), &rows)?,
-                    None => vec![range],
+                let (pages, num_rows) = match index {
+                    Some(index) => {
+                        let locations = index.page_locations();
+                        (needed_pages(range.start, locations, &rows)?, rows.len())
+                    }
+                    None => (vec![range], num_rows),
                 };
                 chunks.push(Chunk {
                     pages,
+                    num_rows,
                     num_values: column.num_values(),
                     codec: codec(column.compression()),
                 });

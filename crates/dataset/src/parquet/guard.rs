@@ -28,10 +28,11 @@ pub(super) fn catch<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fau
     })
 }
 
-/// Checks the headers of a chunk's pages: none decompresses to more than its bytes can hold, and together they have no more
-/// values than the limit.
+/// Checks the headers of a chunk's pages: none decompresses to more than its bytes can hold, and together they have at least
+/// a value for each row, and no more than the limit.
 ///
-/// Readers reserve what a header says before they look at what follows it.
+/// Readers reserve what a header says before they look at what follows it; and one goes on for ever, and fills the memory, for
+/// rows that no page holds.
 pub(super) fn check_pages(chunk: &Chunk, segments: &Segments) -> Result<(), Fault> {
     let mut num_values: u64 = 0;
     for range in &chunk.pages {
@@ -54,16 +55,23 @@ pub(super) fn check_pages(chunk: &Chunk, segments: &Segments) -> Result<(), Faul
                 });
             }
             num_values = num_values.saturating_add(page.num_values);
-            if num_values > MAX_CHUNK_VALUES {
+            let most = num_values.max(page.num_entries);
+            if most > MAX_CHUNK_VALUES {
                 let what = "number of values in one column of a row group";
                 return Err(Fault::TooLarge {
                     what,
-                    found: num_values,
+                    found: most,
                     limit: MAX_CHUNK_VALUES,
                 });
             }
             rest = &rest[page.header + page.compressed..];
         }
+    }
+    if num_values < chunk.num_rows as u64 {
+        return Err(Fault::Corrupt(format!(
+            "a column's pages hold {num_values} values for {} rows",
+            chunk.num_rows
+        )));
     }
     Ok(())
 }
@@ -93,7 +101,10 @@ struct PageHeader {
     header: usize,
     compressed: usize,
     uncompressed: u64,
+    /// Of a data page.
     num_values: u64,
+    /// Of a dictionary.
+    num_entries: u64,
 }
 
 impl PageHeader {
@@ -101,6 +112,7 @@ impl PageHeader {
         let mut uncompressed = None;
         let mut compressed = None;
         let mut num_values = 0;
+        let mut num_entries = 0;
         let mut cursor = Cursor::new(bytes);
         cursor.fields(|cursor, id, kind| match (id, kind) {
             (2, _) => {
@@ -111,14 +123,20 @@ impl PageHeader {
                 compressed = usize::try_from(cursor.integer(kind)?).ok();
                 Ok(true)
             }
-            // The headers of data pages v1, dictionary pages, and data pages v2, each of which begins with num_values.
-            (5 | 7 | 8, Type::STRUCT) => {
+            // The headers of data pages v1 and v2, and of dictionary pages, each of which begins with its num_values.
+            (5 | 8 | 7, Type::STRUCT) => {
+                let mut count = 0;
                 cursor.fields(|cursor, id, kind| {
                     if id == 1 {
-                        num_values = u64::try_from(cursor.integer(kind)?).or(Err(Malformed))?;
+                        count = u64::try_from(cursor.integer(kind)?).or(Err(Malformed))?;
                     }
                     Ok(id == 1)
                 })?;
+                if id == 7 {
+                    num_entries = count;
+                } else {
+                    num_values = count;
+                }
                 Ok(true)
             }
             _ => Ok(false),
@@ -128,6 +146,7 @@ impl PageHeader {
             compressed: compressed.ok_or(Malformed)?,
             uncompressed: uncompressed.ok_or(Malformed)?,
             num_values,
+            num_entries,
         })
     }
 }
@@ -164,6 +183,7 @@ mod tests {
         bytes
     }
 
+    /// Checks pages that should hold 5 rows.
     fn check(codec: Codec, pages: &[Vec<u8>]) -> Result<(), Fault> {
         let bytes = pages.concat();
         let range = 0..bytes.len() as u64;
@@ -174,7 +194,8 @@ mod tests {
         check_pages(
             &Chunk {
                 pages: vec![range],
-                num_values: 1,
+                num_rows: 5,
+                num_values: 5,
                 codec,
             },
             &segments,
@@ -204,6 +225,7 @@ mod tests {
         assert!(corrupt(&[page(10, 11, 5, 10)]));
         assert!(corrupt(&[page(10, 10, 5, 10), vec![0x15]]));
         assert!(corrupt(&[vec![0x15, 0, 0]]));
+        assert!(corrupt(&[page(10, 10, 3, 10), page(10, 10, 1, 10)]));
     }
 
     #[test]

@@ -82,6 +82,8 @@ struct Request<'a> {
 struct Chunk {
     /// The parts of the file that hold its pages, in order; each begins with a page's header.
     pages: Vec<Range<u64>>,
+    /// The rows that these pages hold, as far as the footer says.
+    num_rows: usize,
     num_values: i64,
     codec: Codec,
 }
