@@ -42,7 +42,7 @@ pub(crate) fn column(
             path: path.to_owned(),
             column: key.to_owned(),
             found: stored.to_owned(),
-            declared: feature.dtype(),
+            expected: feature.dtype(),
         },
         CastFault::Value { position, found } => Error::Value {
             path: path.to_owned(),

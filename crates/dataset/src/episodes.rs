@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::convert::{self, Number};
 use crate::info::Feature;
 use crate::limits::MAX_TABLE_ROWS;
 use crate::parquet::{File, RawColumn};
+use crate::table::{TableColumn, Wanted};
 use crate::{DType, Error, Info, Reader, Storage, Values, Warning, storage};
 
 /// Where the table's files lie.
@@ -204,20 +204,20 @@ impl<'a> Rows<'a> {
         }
         let columns = Columns::read(&mut file, path, &self.cameras)?;
         for row in 0..columns.num_rows {
-            let parsed = self.parse(&columns, row)?;
+            let parsed = self.parse(path, &columns, row)?;
             self.rows.push(parsed);
         }
         self.files.push(path.to_owned());
         Ok(())
     }
 
-    fn parse(&mut self, columns: &Columns, row: usize) -> Result<Row, Error> {
+    fn parse(&mut self, path: &str, columns: &Columns, row: usize) -> Result<Row, Error> {
         let episode_index = columns.episode_index.index(row)?;
         let length = columns.length.index(row)?;
         let from_index = columns.from_index.index(row)?;
         let to_index = columns.to_index.index(row)?;
         let fault = |field: &str, found: usize, expected: String| Error::Episode {
-            path: columns.length.path.clone(),
+            path: path.to_owned(),
             episode_index,
             field: field.to_owned(),
             found: found.to_string(),
@@ -443,11 +443,7 @@ struct VideoColumns {
 
 impl Columns {
     fn read(file: &mut File, path: &str, cameras: &[(&Feature, Arc<str>)]) -> Result<Self, Error> {
-        let mut wanted = Wanted {
-            file,
-            path,
-            names: Vec::new(),
-        };
+        let mut wanted = Wanted::new(file, path);
         let reason = "every episode table has it";
         wanted.need(&["episode_index"], reason)?;
         wanted.need(&["length"], reason)?;
@@ -466,7 +462,7 @@ impl Columns {
         }
         let has_tasks = wanted.want("tasks");
 
-        let names = wanted.names;
+        let names = wanted.into_names();
         let num_rows = file.num_rows();
         let columns = file.read(
             &names.iter().map(String::as_str).collect::<Vec<_>>(),
@@ -509,120 +505,6 @@ impl Columns {
             videos,
             tasks,
         })
-    }
-}
-
-/// The names of columns to be read.
-struct Wanted<'a> {
-    file: &'a File,
-    path: &'a str,
-    names: Vec<String>,
-}
-
-impl Wanted<'_> {
-    /// Wants a column if it is there, and tells whether it is.
-    fn want(&mut self, name: &str) -> bool {
-        let found = self.file.has_column(name);
-        if found {
-            self.names.push(name.to_owned());
-        }
-        found
-    }
-
-    /// Wants a column by the first of its spellings that is there.
-    fn need(&mut self, spellings: &[&str], reason: &'static str) -> Result<(), Error> {
-        if spellings.iter().any(|name| self.want(name)) {
-            return Ok(());
-        }
-        Err(Error::MissingColumn {
-            path: self.path.to_owned(),
-            column: spellings[0].to_owned(),
-            reason,
-        })
-    }
-}
-
-/// A column of one number a row.
-pub(crate) struct TableColumn {
-    path: String,
-    name: String,
-    values: Values,
-    null_rows: Vec<usize>,
-}
-
-impl TableColumn {
-    pub(crate) fn new(path: &str, name: String, column: RawColumn) -> Result<Self, Error> {
-        let (values, null_rows) = convert::shaped(column, path, &name, &[])?;
-        if !values.is_empty() && convert::number(&values, 0).is_none() {
-            return Err(Error::Type {
-                path: path.to_owned(),
-                column: name,
-                found: convert::type_name(&values).to_owned(),
-                declared: DType::Int64,
-            });
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            name,
-            values,
-            null_rows,
-        })
-    }
-
-    fn number(&self, row: usize) -> Option<Number> {
-        if self.null_rows.binary_search(&row).is_ok() {
-            return None;
-        }
-        convert::number(&self.values, row)
-    }
-
-    fn fault(&self, row: usize, found: Option<Number>, expected: &str) -> Error {
-        Error::Value {
-            path: self.path.clone(),
-            column: self.name.clone(),
-            row,
-            found: found.map_or_else(|| "null".to_owned(), |found| found.to_string()),
-            expected: expected.to_owned(),
-        }
-    }
-
-    /// A whole number of any sign.
-    pub(crate) fn integer(&self, row: usize) -> Result<i64, Error> {
-        let found = self.number(row);
-        let integer = found
-            .and_then(Number::exact)
-            .and_then(|number| i64::try_from(number).ok());
-        integer.ok_or_else(|| self.fault(row, found, "a whole number"))
-    }
-
-    /// A whole number, 0 or more.
-    fn index(&self, row: usize) -> Result<usize, Error> {
-        let found = self.number(row);
-        let index = found
-            .and_then(Number::exact)
-            .and_then(|number| usize::try_from(number).ok());
-        index.ok_or_else(|| self.fault(row, found, "a whole number, 0 or more"))
-    }
-
-    fn index_or_null(&self, row: usize) -> Result<Option<usize>, Error> {
-        match self.number(row) {
-            None => Ok(None),
-            // What a null becomes in a table of floats.
-            Some(Number::Float(value)) if value.is_nan() => Ok(None),
-            Some(_) => self.index(row).map(Some),
-        }
-    }
-
-    /// A finite number, if it is one.
-    fn float(&self, row: usize) -> Option<f64> {
-        self.number(row)
-            .map(Number::as_f64)
-            .filter(|value| value.is_finite())
-    }
-
-    fn finite(&self, row: usize) -> Result<f64, Error> {
-        self.float(row)
-            .ok_or_else(|| self.fault(row, self.number(row), "a finite number of seconds"))
     }
 }
 

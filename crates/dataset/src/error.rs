@@ -167,8 +167,8 @@ pub enum Error {
         expected: String,
     },
 
-    /// A column's stored type cannot be that of the declared one.
-    #[error("`{path}`: column `{column}` is stored as {found}, but info.json declares {declared}")]
+    /// A column's values cannot be of the type that they should have.
+    #[error("`{path}`: column `{column}` is stored as {found}; expected {expected}")]
     Type {
         /// The file.
         path: String,
@@ -176,8 +176,8 @@ pub enum Error {
         column: String,
         /// The stored type.
         found: String,
-        /// The declared one.
-        declared: DType,
+        /// The declared type, or that of the format.
+        expected: DType,
     },
 
     /// A row's value is not of the declared shape.

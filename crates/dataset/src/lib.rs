@@ -19,6 +19,7 @@ mod damage;
 mod intervals;
 mod names;
 mod parquet;
+mod table;
 mod template;
 
 pub use data_file::DataFile;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::episodes::TableColumn;
 use crate::limits::MAX_TABLE_ROWS;
 use crate::parquet::File;
+use crate::table::TableColumn;
 use crate::{Error, Info, Reader, Storage, Values, convert, storage};
 
 /// Where the table lies.
