@@ -130,6 +130,17 @@ impl PacketIndex {
             .rev()
             .find(|&start| self.packets[start].key && self.packets[start].pts <= pts)
     }
+
+    /// Where to start instead when decoding cannot start at the keyframe `start`: one keyframe earlier, and then at the file's
+    /// first, which refers to nothing before it.
+    pub(crate) fn starts_before(&self, start: usize) -> impl Iterator<Item = usize> + use<> {
+        let is_key = |packet: &usize| self.packets[*packet].key;
+        let previous = (0..start).rev().find(is_key);
+        let first = (0..start).find(is_key);
+        previous
+            .into_iter()
+            .chain(first.filter(|_| first != previous))
+    }
 }
 
 impl fmt::Debug for PacketIndex {
@@ -178,6 +189,15 @@ mod tests {
             .map(|packet| index.start_for(packet).unwrap())
             .collect();
         assert_eq!(starts, [0, 0, 0, 0, 4, 0, 0, 4]);
+    }
+
+    #[test]
+    fn other_starts_are_the_keyframe_before_and_the_first() {
+        let index = index(&[(0, true), (1, true), (2, true), (3, false), (4, true)]);
+        let before = |start| index.starts_before(start).collect::<Vec<_>>();
+        assert_eq!(before(4), [2, 0]);
+        assert_eq!(before(1), [0]);
+        assert!(before(0).is_empty());
     }
 
     #[test]

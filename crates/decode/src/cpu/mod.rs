@@ -3,6 +3,7 @@
 #[expect(unsafe_code, reason = "calls into FFmpeg, which is C")]
 pub(crate) mod ffi;
 
+use std::collections::BTreeMap;
 use std::io::SeekFrom;
 
 use crate::error::{Error, Place};
@@ -22,6 +23,8 @@ pub(crate) struct FrameReader {
     decoder: Decoder,
     /// What the decoder is in the middle of. None: it must restart.
     run: Option<Run>,
+    /// Keyframes at which decoding cannot start, and the earlier ones at which it has to.
+    detours: BTreeMap<usize, usize>,
 }
 
 /// Packets sent since the decoder was last restarted.
@@ -80,6 +83,7 @@ impl FrameReader {
             packet_bytes: Vec::new(),
             decoder,
             run: None,
+            detours: BTreeMap::new(),
         }
     }
 
@@ -120,7 +124,8 @@ impl FrameReader {
     /// Decodes one group.
     ///
     /// One that goes on where the last request ended is likely to be followed by another that does. That is worth a try at feeding the
-    /// decoder on; if it fails, on packets that others need or will need, the group is decoded from its own keyframe and by itself.
+    /// decoder on; if it fails, on packets that others need or will need, the group is decoded by itself, from its own keyframe
+    /// or, where decoding cannot start there, from an earlier one.
     fn read_group(
         &mut self,
         task: &Task<'_>,
@@ -131,7 +136,7 @@ impl FrameReader {
             let run = if reaches(&run) {
                 run
             } else {
-                self.restart(task.group.start)
+                self.restart(self.detour(task.group.start))
             };
             match self.go_on(run, task, AtEnd::Feed, &mut each) {
                 Err(Stop::Decoder(_)) => {}
@@ -139,11 +144,43 @@ impl FrameReader {
                 Ok(()) => return Ok(()),
             }
         }
-        let run = self.restart(task.group.start);
-        self.go_on(run, task, AtEnd::Drain, &mut each)
-            .map_err(|stop| match stop {
-                Stop::Decoder(error) | Stop::Other(error) => error,
-            })
+        let start = task.group.start;
+        let first_error = match self.start_over(self.detour(start), task, &mut each)? {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        // A keyframe of H.264 need not be an IDR picture: the packets after it may let go of pictures from before it, which a
+        // decoder that started there calls damage. One that started earlier does not. Other codecs have no such keyframes, and
+        // an earlier start could only hide that theirs is damaged.
+        if self.decoder.name() == "h264" {
+            for earlier in task.index.starts_before(start) {
+                if self.start_over(earlier, task, &mut each)?.is_ok() {
+                    self.detours.insert(start, earlier);
+                    return Ok(());
+                }
+            }
+        }
+        Err(first_error)
+    }
+
+    /// Where decoding that should start at the keyframe `start` is known to have to start.
+    fn detour(&self, start: usize) -> usize {
+        self.detours.get(&start).copied().unwrap_or(start)
+    }
+
+    /// Decodes one group by itself, from a keyframe on. The inner error is the decoder's, which another start may spare.
+    fn start_over(
+        &mut self,
+        start: usize,
+        task: &Task<'_>,
+        each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
+    ) -> Result<Result<(), Error>, Error> {
+        let run = self.restart(start);
+        match self.go_on(run, task, AtEnd::Drain, each) {
+            Ok(()) => Ok(Ok(())),
+            Err(Stop::Decoder(error)) => Ok(Err(error)),
+            Err(Stop::Other(error)) => Err(error),
+        }
     }
 
     fn restart(&mut self, start: usize) -> Run {

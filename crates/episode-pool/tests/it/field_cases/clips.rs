@@ -232,3 +232,13 @@ fn ten_bit_video_gives_the_right_eight_bit_pictures() {
         }
     }
 }
+
+#[test]
+fn every_frame_of_an_open_gop_of_h264_equals_a_sequential_decode() {
+    let params = "open-gop=1:keyint=10:min-keyint=10:bframes=3:scenecut=0";
+    assert_open_gops_are_right(Encoder::new(
+        "libx264",
+        10,
+        &["-crf", "12", "-x264-params", params],
+    ));
+}
