@@ -140,6 +140,15 @@ impl DecoderCache {
     }
 }
 
+impl Drop for DecoderCache {
+    /// Closes all videos now, where moka would at some later time of its own.
+    fn drop(&mut self) {
+        for (_key, slot) in &self.slots {
+            slot.evict();
+        }
+    }
+}
+
 impl fmt::Debug for DecoderCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecoderCache")
@@ -162,7 +171,7 @@ impl Slot {
             })
     }
 
-    /// Closes the video now if it is idle, else when its use ends. moka frees what it evicts at some later time of its own.
+    /// Closes the video now if it is idle, else when its use ends. (moka frees what it evicts at some later time of its own.)
     fn evict(&self) {
         // Before the attempt to lock: a user who still has the lock then sees the mark after giving it back.
         self.evicted.store(true, Ordering::SeqCst);
