@@ -71,16 +71,17 @@ impl ArrowRs {
     /// The leaves to read of the requested columns: of a picture's structure, only its `bytes`.
     fn leaves(&self, columns: &[&str]) -> Vec<usize> {
         let schema = self.metadata.parquet_schema();
+        let parts = |leaf: usize| schema.columns()[leaf].path().parts();
         let mut leaves = Vec::new();
         for name in columns {
-            let path = |leaf: usize| schema.column(leaf).path().parts().to_vec();
-            let mut of_column: Vec<usize> = (0..schema.num_columns())
-                .filter(|leaf| path(*leaf).first().is_some_and(|first| first == name))
-                .collect();
-            if let Some(bytes) = of_column.iter().find(|leaf| path(**leaf)[1..] == ["bytes"]) {
-                of_column = vec![*bytes];
+            let of_column = (0..schema.num_columns()).filter(|leaf| parts(*leaf)[0] == *name);
+            match of_column
+                .clone()
+                .find(|leaf| parts(*leaf)[1..] == ["bytes"])
+            {
+                Some(bytes) => leaves.push(bytes),
+                None => leaves.extend(of_column),
             }
-            leaves.extend(of_column);
         }
         leaves
     }

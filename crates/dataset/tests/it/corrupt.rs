@@ -2,13 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dataset::{Metadata, Reader};
+use dataset::Metadata;
 use testkit::FIXTURES;
 
 use crate::memory::Memory;
 
 /// The damaged copies of each file.
-const COPIES: u64 = 60;
+const COPIES: u64 = 40;
 
 /// The most memory that reading a damaged fixture may take at once: the files are below 1 MB, their rows below 2 MB.
 const MAX_BYTES: u64 = 48 << 20;
@@ -60,7 +60,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
 /// Reads what the changed file holds; errors are as good as rows.
 fn read(storage: &Memory, path: &str, metadata: &Metadata) {
     let Some(file) = metadata.data_files().iter().position(|file| file == path) else {
-        let _ = Metadata::read_with(storage, metadata.reader());
+        let _ = Metadata::read(storage);
         return;
     };
     let Ok(mut data) = metadata.open_data_file(storage, file) else {
@@ -88,11 +88,11 @@ fn silence_panics() {
 }
 
 /// Every damaged copy on which a panic escaped, or memory went up.
-fn faults(reader: Reader) -> Vec<String> {
+fn faults() -> Vec<String> {
     let mut faults = Vec::new();
     for (number, name) in FIXTURES.iter().enumerate() {
         let whole = Memory::fixture(name);
-        let metadata = Metadata::read_with(&whole, reader).unwrap();
+        let metadata = Metadata::read(&whole).unwrap();
         let paths: Vec<String> = whole.paths().map(str::to_owned).collect();
         for (file, path) in paths.iter().enumerate() {
             for copy in 0..COPIES {
@@ -122,7 +122,7 @@ fn damaged_files_are_errors_in_bounded_memory() {
     // The second reader is not put to it: on some damaged pages it goes on for ever, as its documentation says.
     let search = std::thread::spawn(|| {
         silence_panics();
-        faults(Reader::Parquet)
+        faults()
     });
     let faults = search.join().unwrap();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
