@@ -203,6 +203,15 @@ pub enum Error {
         num_workers: usize,
     },
 
+    /// The system gave no thread for a worker of a loader.
+    #[error("cannot start worker {worker} of the loader; use fewer workers")]
+    SpawnWorker {
+        /// The worker.
+        worker: usize,
+        /// What the operating system said.
+        source: io::Error,
+    },
+
     /// A worker thread of a loader ended without a result.
     #[error("worker {worker} of the loader ended unexpectedly")]
     WorkerDied {

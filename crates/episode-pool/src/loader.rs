@@ -105,16 +105,24 @@ impl Loader {
     }
 
     fn start(&self, epoch: u64, skips: &[u64], next: usize) -> Result<LoaderEpoch, Error> {
-        let mut workers = Vec::with_capacity(self.workers.len());
-        for (pool, &skip) in self.workers.iter().zip(skips) {
-            let batches = pool
-                .epoch_from(epoch, skip)?
-                .batches(self.options.batch_size, self.options.drop_last)?;
-            workers.push(Worker::spawn(batches, self.options.prefetch_batches));
+        let mut workers = Vec::new();
+        for (number, (pool, &skip)) in self.workers.iter().zip(skips).enumerate() {
+            // One that owns nothing would be a thread for nothing.
+            if pool.num_frames() > 0 {
+                let batches = pool
+                    .epoch_from(epoch, skip)?
+                    .batches(self.options.batch_size, self.options.drop_last)?;
+                workers.push(Worker::spawn(
+                    number,
+                    batches,
+                    self.options.prefetch_batches,
+                )?);
+            }
         }
         // Worker `next` is the first in turn; those before it come after the last.
+        let first = workers.iter().position(|worker| worker.number >= next);
         let mut turn: Vec<usize> = (0..workers.len()).collect();
-        turn.rotate_left(next);
+        turn.rotate_left(first.unwrap_or(0));
         let selected = total(self.workers.iter().map(EpisodePool::coverage));
         Ok(LoaderEpoch {
             epoch,
@@ -130,6 +138,8 @@ impl Loader {
 /// A worker's thread, which is joined when this is dropped.
 #[derive(Debug)]
 struct Worker {
+    /// Its number among the rank's workers.
+    number: usize,
     /// `None` once the worker is told to stop: it ends at the next batch that it cannot send.
     batches: Option<Receiver<Result<Batch, Error>>>,
     thread: Option<JoinHandle<EpochReport>>,
@@ -137,20 +147,28 @@ struct Worker {
 
 impl Worker {
     /// Starts the thread. It ends with its epoch, at an error, or at the first batch that nobody takes.
-    fn spawn(mut epoch: Batches, prefetch_batches: usize) -> Self {
+    fn spawn(number: usize, mut epoch: Batches, prefetch_batches: usize) -> Result<Self, Error> {
         let (sender, batches) = sync_channel(prefetch_batches);
-        let thread = thread::spawn(move || {
+        let run = move || {
             for batch in epoch.by_ref() {
                 if sender.send(batch).is_err() {
                     break;
                 }
             }
             epoch.report()
-        });
-        Self {
+        };
+        let thread = thread::Builder::new()
+            .name(format!("episode-pool-{number}"))
+            .spawn(run)
+            .map_err(|source| Error::SpawnWorker {
+                worker: number,
+                source,
+            })?;
+        Ok(Self {
+            number,
             batches: Some(batches),
             thread: Some(thread),
-        }
+        })
     }
 
     /// The next batch; `None` when the worker has ended.
@@ -230,6 +248,7 @@ impl Iterator for LoaderEpoch {
                     Some(report) => self.reports.push(report),
                     None => {
                         self.failed = true;
+                        let worker = self.workers[worker].number;
                         return Some(Err(Error::WorkerDied { worker }));
                     }
                 },
