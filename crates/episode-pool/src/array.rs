@@ -28,6 +28,19 @@ pub enum ElementType {
     Str,
 }
 
+impl ElementType {
+    /// The size of one element in an array, in bytes; of text, that of its handle.
+    pub(crate) fn size_bytes(self) -> usize {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 => 8,
+            Self::Str => size_of::<String>(),
+        }
+    }
+}
+
 /// The elements of an [`Array`], row-major and contiguous.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

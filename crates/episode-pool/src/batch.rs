@@ -3,6 +3,9 @@
 use crate::assemble;
 use crate::{Epoch, EpochReport, Error, Fields};
 
+/// The most memory that one batch may take: far beyond what an accelerator is fed at once.
+const MAX_BATCH_BYTES: usize = 64 << 30;
+
 /// Some samples, collated.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -56,6 +59,20 @@ impl Batches {
                 option: "batch_size",
                 found: "0".to_owned(),
                 expected: "at least 1",
+            });
+        }
+        let sample_bytes = epoch.pool().dataset.sample_bytes;
+        // No batch is longer than the epoch.
+        let frames = usize::try_from(epoch.remaining()).unwrap_or(usize::MAX);
+        let fits = batch_size
+            .min(frames)
+            .checked_mul(sample_bytes)
+            .is_some_and(|bytes| bytes <= MAX_BATCH_BYTES);
+        if !fits {
+            return Err(Error::BatchTooLarge {
+                batch_size,
+                sample_bytes,
+                limit_bytes: MAX_BATCH_BYTES,
             });
         }
         Ok(Self {

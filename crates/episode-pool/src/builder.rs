@@ -20,6 +20,10 @@ const MAX_DEFAULT_DECODERS: usize = 128;
 /// The same for all workers of a rank together, which may be threads of one process with its limit on open files.
 const MAX_DEFAULT_RANK_DECODERS: usize = 512;
 
+/// The most memory that one sample may take. A window of a hundred 4K pictures fits; a shape or a window beyond it is a
+/// mistake, and would end the process where memory is reserved.
+const MAX_SAMPLE_BYTES: usize = 4 << 30;
+
 /// The numbers that a camera's pixels are given as. Depth maps are 16-bit codes whatever is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameType {
@@ -230,6 +234,7 @@ impl Builder {
     ///
     /// - [`Error::Option`] for a value outside an option's range.
     /// - [`Error::Source`], [`Error::Dataset`] when the dataset is not there or not whole.
+    /// - [`Error::SampleTooLarge`] when shapes and windows ask for more than 4 GiB a sample.
     /// - [`Error::DeltaTimestamps`] for deltas that are not whole frames, or of unknown features.
     /// - [`Error::Plan`] for an unknown episode or an empty selection.
     /// - [`Error::KeepRanges`], [`Error::KeepRangesFile`] for the file of that option.
@@ -255,6 +260,12 @@ impl Builder {
             element: self.options.frame_type,
         };
         let fields = schema::fields(info, &windows, format)?;
+
+        let sample_bytes = schema::sample_bytes(&fields)
+            .filter(|&bytes| bytes <= MAX_SAMPLE_BYTES)
+            .ok_or(Error::SampleTooLarge {
+                limit_bytes: MAX_SAMPLE_BYTES,
+            })?;
 
         let episodes: Vec<EpisodeInfo> = metadata
             .episodes()
@@ -301,6 +312,7 @@ impl Builder {
             metadata,
             selection,
             fields,
+            sample_bytes,
             last_episodes,
             options: self.options,
         });

@@ -64,7 +64,7 @@ impl Epoch {
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] when `batch_size` is 0.
+    /// [`Error::Option`] when `batch_size` is 0, [`Error::BatchTooLarge`] when a batch would take more than 64 GiB.
     pub fn batches(self, batch_size: usize, drop_last: bool) -> Result<Batches, Error> {
         Batches::new(self, batch_size, drop_last)
     }

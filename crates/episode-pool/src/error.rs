@@ -62,6 +62,29 @@ pub enum Error {
         reason: String,
     },
 
+    /// The features' shapes and the windows ask for too large a sample.
+    #[error(
+        "one sample would take more than {limit_bytes} bytes; shorten the windows, or check the shapes in info.json"
+    )]
+    SampleTooLarge {
+        /// The most that a sample may take.
+        limit_bytes: usize,
+    },
+
+    /// A batch would be too large.
+    #[error(
+        "a batch of {batch_size} samples of {sample_bytes} bytes would take more than {limit_bytes} bytes; \
+         choose a smaller batch size"
+    )]
+    BatchTooLarge {
+        /// The number of samples asked for.
+        batch_size: usize,
+        /// The memory that one sample takes.
+        sample_bytes: usize,
+        /// The most that a batch may take.
+        limit_bytes: usize,
+    },
+
     /// A camera's declared shape is not that of a picture.
     #[error(
         "camera `{camera}`: info.json declares the shape {found:?}; expected [height, width, channels] or \

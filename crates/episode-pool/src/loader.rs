@@ -9,6 +9,9 @@ use resume::State;
 
 use crate::{Batch, Batches, EpisodePool, EpochReport, Error};
 
+/// The most batches that a worker may make ahead: each holds its decoded frames.
+const MAX_PREFETCH_BATCHES: usize = 1024;
+
 /// How a loader turns an epoch into batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoaderOptions {
@@ -16,7 +19,7 @@ pub struct LoaderOptions {
     pub batch_size: usize,
     /// Whether each worker leaves out a last batch that is not full.
     pub drop_last: bool,
-    /// The batches that each worker may have ready before they are taken. At least 1.
+    /// The batches that each worker may have ready before they are taken: 1 to 1024.
     pub prefetch_batches: usize,
 }
 
@@ -48,17 +51,23 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] for a batch size or a prefetch of 0, [`Error::NothingToEmit`] when no worker owns an episode.
+    /// [`Error::Option`] for a batch size or a prefetch out of its range, [`Error::NothingToEmit`] when no worker owns an episode.
     pub fn new(pool: &EpisodePool, options: LoaderOptions) -> Result<Self, Error> {
-        for (option, value) in [
-            ("batch_size", options.batch_size),
-            ("prefetch_batches", options.prefetch_batches),
+        for (option, value, limit, expected) in [
+            ("batch_size", options.batch_size, usize::MAX, "at least 1"),
+            (
+                "prefetch_batches",
+                options.prefetch_batches,
+                MAX_PREFETCH_BATCHES,
+                "1 to 1024",
+            ),
         ] {
-            if value == 0 {
+            if value == 0 || value > limit {
+                let found = value.to_string();
                 return Err(Error::Option {
                     option,
-                    found: "0".to_owned(),
-                    expected: "at least 1",
+                    found,
+                    expected,
                 });
             }
         }

@@ -22,6 +22,8 @@ pub(crate) struct Dataset {
     pub(crate) metadata: Metadata,
     pub(crate) selection: Selection,
     pub(crate) fields: Vec<Field>,
+    /// The memory that one sample's arrays take.
+    pub(crate) sample_bytes: usize,
     pub(crate) last_episodes: BTreeMap<String, usize>,
     pub(crate) options: Options,
 }

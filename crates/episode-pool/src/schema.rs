@@ -86,6 +86,17 @@ impl Field {
     }
 }
 
+/// The memory that the arrays of one sample take, in bytes; `None` when that is beyond counting.
+pub(crate) fn sample_bytes(fields: &[Field]) -> Option<usize> {
+    fields.iter().try_fold(0_usize, |sum, field| {
+        let elements = field
+            .shape
+            .iter()
+            .try_fold(1_usize, |product, &dim| product.checked_mul(dim))?;
+        sum.checked_add(elements.checked_mul(field.element_type.size_bytes())?)
+    })
+}
+
 /// How camera frames are laid out, and as what numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameFormat {

@@ -185,3 +185,25 @@ fn pools_and_epochs_move_between_threads() {
     assert_send::<episode_pool::Epoch>();
     assert_send::<episode_pool::LoaderEpoch>();
 }
+
+#[test]
+fn a_sample_or_a_batch_beyond_all_memory_is_an_error() {
+    let deltas = vec![0.0; 200_000];
+    let error = fixture("aloha_like")
+        .delta_timestamps(windows(&[("observation.images.top", &deltas)]))
+        .build()
+        .unwrap_err();
+    assert!(matches!(error, Error::SampleTooLarge { .. }), "{error}");
+
+    let deltas = vec![0.0; 5_000];
+    let pool = fixture("aloha_like")
+        .delta_timestamps(windows(&[("observation.images.top", &deltas)]))
+        .build()
+        .unwrap();
+    let error = pool
+        .epoch(0)
+        .unwrap()
+        .batches(usize::MAX, false)
+        .unwrap_err();
+    assert!(matches!(error, Error::BatchTooLarge { .. }), "{error}");
+}
