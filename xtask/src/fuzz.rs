@@ -33,15 +33,16 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
 const MAX_SEED_BYTES: usize = 300_000;
 
 pub(crate) fn run(flags: &Fuzz) -> Result {
-    fuzz(&flags.target, flags.seconds.unwrap_or(DEFAULT_SECONDS), &[])
+    let seconds = flags.seconds.unwrap_or(DEFAULT_SECONDS);
+    fuzz(&flags.target, seconds, "release", &[])
 }
 
-/// A short run for a check: seeded, so that the same code meets the same inputs.
+/// A short run for a check: quick to build, and seeded, so that the same code meets the same inputs.
 pub(crate) fn smoke(seconds: u32) -> Result {
-    fuzz(&[], seconds, &["-seed=1"])
+    fuzz(&[], seconds, "smoke", &["-seed=1"])
 }
 
-fn fuzz(only: &[String], seconds: u32, options: &[&str]) -> Result {
+fn fuzz(only: &[String], seconds: u32, profile: &str, options: &[&str]) -> Result {
     let known = targets()?;
     if let Some(stranger) = only.iter().find(|name| !known.contains(name)) {
         return Err(format!(
@@ -50,7 +51,7 @@ fn fuzz(only: &[String], seconds: u32, options: &[&str]) -> Result {
         ));
     }
     setup::ensure(Purpose::Fuzz)?;
-    let programs = build()?;
+    let programs = build(profile)?;
 
     for target in known
         .iter()
@@ -86,8 +87,8 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds all targets and returns the folder of their programs.
-fn build() -> Result<PathBuf> {
+/// Builds all targets in a profile of fuzz/Cargo.toml, and returns the folder of their programs.
+fn build(profile: &str) -> Result<PathBuf> {
     let target_dir = sh::target_dir().join("fuzz");
     let versions = sh::read("rustc", &["-vV"]).ok_or("cannot run rustc")?;
     let host = versions
@@ -96,15 +97,15 @@ fn build() -> Result<PathBuf> {
         .ok_or("`rustc -vV` names no host")?;
 
     // A target that is named keeps the flags away from build scripts and procedural macros.
-    let mut build = sh::cargo("build --release --manifest-path fuzz/Cargo.toml --bins");
+    let mut build = sh::cargo("build --manifest-path fuzz/Cargo.toml --bins");
     build
-        .args(["--target", host, "--target-dir"])
+        .args(["--profile", profile, "--target", host, "--target-dir"])
         .arg(&target_dir);
     build.env("RUSTFLAGS", RUSTFLAGS);
     // Lets the stable compiler take `-Z` flags.
     build.env("RUSTC_BOOTSTRAP", "1");
     sh::run(&mut build)?;
-    Ok(target_dir.join(host).join("release"))
+    Ok(target_dir.join(host).join(profile))
 }
 
 /// The fixtures that seed every target.
