@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+/// The width up to which cells are padded: `format!` refuses more than 65,535, and nobody reads such a line.
+const MAX_PADDED_WIDTH: usize = 200;
+
 /// Where a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -40,11 +43,8 @@ impl Table {
     /// Writes the rows, indented, two spaces between columns.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let width = |column: usize| {
-            self.rows
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
+            let widths = self.rows.iter().map(|row| row[column].chars().count());
+            widths.max().unwrap_or(0).min(MAX_PADDED_WIDTH)
         };
         let widths: Vec<usize> = (0..self.aligns.len()).map(width).collect();
         for row in &self.rows {
@@ -102,6 +102,16 @@ mod tests {
         table.write(&mut text).unwrap();
         let expected = "  key    n  x\n  état   7  long\n  a     12\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_cell_longer_than_any_padding_is_written_whole() {
+        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right)]);
+        let long = "x".repeat(100_000);
+        table.push([long.clone(), "1".to_owned()]);
+        let mut text = Vec::new();
+        table.write(&mut text).unwrap();
+        assert!(String::from_utf8(text).unwrap().contains(&long));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::limits::{MAX_JSON_BYTES, MAX_ROW_ELEMENTS};
+use crate::limits::{MAX_FEATURES, MAX_JSON_BYTES, MAX_ROW_ELEMENTS};
 use crate::names::Names;
 use crate::template::PathTemplate;
 use crate::{Damage, Error, Storage, Warning, damage, storage};
@@ -102,6 +102,13 @@ impl Info {
                 field: "fps".to_owned(),
                 found: raw.fps.to_string(),
                 expected: "a number of frames per second, positive and finite",
+            });
+        }
+        if raw.features.0.len() > MAX_FEATURES {
+            return Err(Error::Info {
+                field: "features".to_owned(),
+                found: format!("{} features", raw.features.0.len()),
+                expected: "at most 4096 features",
             });
         }
         let mut features: Vec<Feature> = Vec::new();

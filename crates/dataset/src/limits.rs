@@ -6,6 +6,9 @@
 /// The size of `meta/info.json` and `meta/stats.json`, in bytes: they are read whole. The largest seen are below 1 MB.
 pub(crate) const MAX_JSON_BYTES: u64 = 64 << 20;
 
+/// The features of a dataset: each is looked up by name. The largest humanoids seen have below 100.
+pub(crate) const MAX_FEATURES: usize = 4096;
+
 /// The number of elements of one row of a feature: 16 million are a 4096x4096 matrix.
 pub(crate) const MAX_ROW_ELEMENTS: usize = 1 << 24;
 

@@ -15,6 +15,9 @@ use crate::cameras::Cameras;
 use crate::resident::Residents;
 use crate::{Epoch, Error, Field, Sample, Warning};
 
+/// The most workers of one rank: far more than a machine has cores.
+const MAX_WORKERS: usize = 1024;
+
 /// What all consumers of one dataset share: nothing in it changes after building.
 #[derive(Debug)]
 pub(crate) struct Dataset {
@@ -75,6 +78,13 @@ impl EpisodePool {
         topology: Topology,
         mut warnings: Vec<Warning>,
     ) -> Result<Self, Error> {
+        if topology.num_workers() > MAX_WORKERS {
+            return Err(Error::Option {
+                option: "num_workers",
+                found: topology.num_workers().to_string(),
+                expected: "0 to 1024",
+            });
+        }
         let sharding = Sharding {
             unit: dataset.options.shard_unit,
             max_num_shards: dataset.options.max_num_shards,
@@ -95,7 +105,7 @@ impl EpisodePool {
     ///
     /// # Errors
     ///
-    /// [`Error::Plan`] when the sharding does not fit the topology.
+    /// [`Error::Option`] for more than 1024 workers a rank.
     pub fn with_topology(&self, topology: Topology) -> Result<Self, Error> {
         Self::new(Arc::clone(&self.dataset), topology, Vec::new())
     }

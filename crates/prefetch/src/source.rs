@@ -79,11 +79,16 @@ impl Source {
             path: path.display().to_string(),
             source,
         };
-        let file = File::open(&path).map_err(failed)?;
-        // Opening a directory succeeds on Linux, and only reading it fails.
-        if file.metadata().map_err(failed)?.is_dir() {
+        // Asked before opening, which waits for ever on a named pipe.
+        let metadata = fs::metadata(&path).map_err(failed)?;
+        if metadata.is_dir() {
             return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
         }
+        if !metadata.is_file() {
+            let reason = "it is a pipe, a socket or a device, not a file";
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+        }
+        let file = File::open(&path).map_err(failed)?;
         Ok(Reader { file })
     }
 

@@ -3,6 +3,7 @@
 use std::error::Error as _;
 
 use episode_pool::decode::Layout;
+use episode_pool::pool_core::Topology;
 use episode_pool::{Builder, ElementType, Error, FrameType, Warning};
 use testkit::{Camera, Spec};
 
@@ -54,6 +55,10 @@ fn bad_options_are_told_before_anything_is_read() {
 fn options_that_do_not_fit_the_dataset_are_told() {
     let base = || fixture("no_camera");
     for (builder, expected) in [
+        (
+            base().topology(Topology::new(0, 1, 0, 1025).unwrap()),
+            "`num_workers` is 1025; expected 0 to 1024",
+        ),
         (base().episodes([0, 30]), "30"),
         (base().episodes([4, 4]), "4"),
         (base().episodes([]), "no frame is selected"),

@@ -109,6 +109,19 @@ fn errors_name_the_path_and_the_remedy() {
 }
 
 #[test]
+fn a_device_or_a_pipe_is_an_error_not_a_hang() {
+    let dir = tree();
+    std::os::unix::fs::symlink("/dev/zero", dir.path().join("meta/zero.json")).unwrap();
+    let pipe = dir.path().join("meta/pipe.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success(), "mkfifo is one of coreutils");
+    for key in ["meta/zero.json", "meta/pipe.json"] {
+        let error = source(dir.path()).open(key).unwrap_err();
+        assert_eq!(error.io_kind(), std::io::ErrorKind::InvalidInput, "{error}");
+    }
+}
+
+#[test]
 fn a_remote_url_is_refused_without_showing_its_query() {
     let error = Source::parse("https://example.com/data?signature=SECRET").unwrap_err();
     let message = error.to_string();
