@@ -49,7 +49,11 @@ static FIXTURES: [Fixture; 3] = [
     ),
 ];
 
-const READERS: [Reader; 2] = [Reader::Parquet, Reader::Arrow2];
+const READERS: &[Reader] = &[
+    Reader::Parquet,
+    #[cfg(feature = "arrow2")]
+    Reader::Arrow2,
+];
 
 const INFO: &str = "meta/info.json";
 const EPISODES: &str = "meta/episodes/chunk-000/file-000.parquet";
@@ -65,7 +69,7 @@ pub fn info(bytes: &[u8]) -> usize {
 
 /// `bytes` as the episode table and the task table: the first's length in four bytes, little-endian, then both.
 ///
-/// Returns the number of episodes read, by both readers together.
+/// Returns the number of episodes read, by all readers together.
 pub fn tables(bytes: &[u8]) -> usize {
     let Some((length, tables)) = bytes.split_first_chunk() else {
         return 0;
@@ -76,8 +80,8 @@ pub fn tables(bytes: &[u8]) -> usize {
     files.put(EPISODES, episodes);
     files.put(TASKS, tasks);
     READERS
-        .map(|reader| read_metadata(&files, reader))
         .iter()
+        .map(|&reader| read_metadata(&files, reader))
         .sum()
 }
 
@@ -85,7 +89,7 @@ pub fn tables(bytes: &[u8]) -> usize {
 ///
 /// The two readers need not agree on a damaged file: pages without checksums may come out wrong from either.
 ///
-/// Returns the number of episodes read, by both readers together.
+/// Returns the number of episodes read, by all readers together.
 pub fn rows(bytes: &[u8]) -> usize {
     let Some((pick, file)) = bytes.split_first() else {
         return 0;
@@ -115,13 +119,14 @@ pub fn rows(bytes: &[u8]) -> usize {
     num_read
 }
 
-/// The metadata of each fixture, read by either reader.
-static METADATA: LazyLock<[[Metadata; 2]; 3]> = LazyLock::new(|| {
+/// The metadata of each fixture, read by each reader.
+static METADATA: LazyLock<[Vec<Metadata>; 3]> = LazyLock::new(|| {
     FIXTURES.each_ref().map(|fixture| {
         let files = Memory::of(fixture);
-        READERS.map(|reader| {
+        let read = |&reader| {
             Metadata::read_with(&files, reader).expect("the fixture's metadata are whole")
-        })
+        };
+        READERS.iter().map(read).collect()
     })
 });
 

@@ -51,6 +51,8 @@ xflags::xflags! {
             repeated target: String
             /// Seconds for each target; 10 by default.
             optional --seconds seconds: u32
+            /// Feed the second Parquet reader, too; it is known to fail.
+            optional --arrow2
         }
 
         /// Run the criterion benches.

@@ -34,15 +34,21 @@ const MAX_SEED_BYTES: usize = 300_000;
 
 pub(crate) fn run(flags: &Fuzz) -> Result {
     let seconds = flags.seconds.unwrap_or(DEFAULT_SECONDS);
-    fuzz(&flags.target, seconds, "release", &[])
+    let features = if flags.arrow2 { "arrow2" } else { "" };
+    fuzz(&flags.target, seconds, ("release", features), &[])
 }
 
 /// A short run for a check: quick to build, and seeded, so that the same code meets the same inputs.
 pub(crate) fn smoke(seconds: u32) -> Result {
-    fuzz(&[], seconds, "smoke", &["-seed=1"])
+    fuzz(&[], seconds, ("smoke", ""), &["-seed=1"])
 }
 
-fn fuzz(only: &[String], seconds: u32, profile: &str, options: &[&str]) -> Result {
+fn fuzz(
+    only: &[String],
+    seconds: u32,
+    (profile, features): (&str, &str),
+    options: &[&str],
+) -> Result {
     let known = targets()?;
     if let Some(stranger) = only.iter().find(|name| !known.contains(name)) {
         return Err(format!(
@@ -51,7 +57,7 @@ fn fuzz(only: &[String], seconds: u32, profile: &str, options: &[&str]) -> Resul
         ));
     }
     setup::ensure(Purpose::Fuzz)?;
-    let programs = build(profile)?;
+    let programs = build(profile, features)?;
 
     for target in known
         .iter()
@@ -87,8 +93,8 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds all targets in a profile of fuzz/Cargo.toml, and returns the folder of their programs.
-fn build(profile: &str) -> Result<PathBuf> {
+/// Builds all targets in a profile of fuzz/Cargo.toml and with features of it, and returns the folder of their programs.
+fn build(profile: &str, features: &str) -> Result<PathBuf> {
     let target_dir = sh::target_dir().join("fuzz");
     let versions = sh::read("rustc", &["-vV"]).ok_or("cannot run rustc")?;
     let host = versions
@@ -99,7 +105,8 @@ fn build(profile: &str) -> Result<PathBuf> {
     // A target that is named keeps the flags away from build scripts and procedural macros.
     let mut build = sh::cargo("build --manifest-path fuzz/Cargo.toml --bins");
     build
-        .args(["--profile", profile, "--target", host, "--target-dir"])
+        .args(["--profile", profile, "--features", features])
+        .args(["--target", host, "--target-dir"])
         .arg(&target_dir);
     build.env("RUSTFLAGS", RUSTFLAGS);
     // Lets the stable compiler take `-Z` flags.
