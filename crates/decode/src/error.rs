@@ -40,7 +40,7 @@ pub enum Error {
     /// The file ends before the bytes that its own index names.
     #[error(
         "{file}: camera `{camera}`: the file is cut short: packet {packet} starts at byte {start_byte} and is not complete when the file ends, at \
-         byte {file_bytes}; copy or download it again"
+         byte {file_bytes}; the copy or the recording was not finished"
     )]
     Truncated {
         /// The video file.

@@ -190,7 +190,7 @@ fn a_packet_past_the_end_is_named() {
         let error = clips::open_bytes(bytes[..cut].to_vec(), "faststart").unwrap_err();
         let expected = format!(
             "faststart.mp4: camera `wrist`: the file is cut short: packet {number} starts at byte {} and is not complete when the file \
-             ends, at byte {cut}; copy or download it again",
+             ends, at byte {cut}; the copy or the recording was not finished",
             packets[number].start
         );
         assert_eq!(error.to_string(), expected);
@@ -207,7 +207,7 @@ fn what_is_no_video_is_named() {
         );
         assert!(error.source().is_some());
     };
-    check(b"", "the file is empty; copy or download it again");
+    check(b"", "the file is empty; the copy or the recording was not finished");
     check(
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
         "this is a Git LFS pointer of 63 bytes, not a video; run `git lfs pull`",

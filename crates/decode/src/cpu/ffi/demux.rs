@@ -291,12 +291,12 @@ fn describe_foreign_file(
         return place.io("read the headers", source);
     }
     let what = if head.is_empty() {
-        "the file is empty; copy or download it again".to_owned()
+        "the file is empty; the copy or the recording was not finished".to_owned()
     } else if head.starts_with(b"version https://git-lfs") {
         format!("this is a Git LFS pointer of {file_bytes} bytes, not a video; run `git lfs pull`")
     } else if head.trim_ascii_start().starts_with(b"<") {
         format!(
-            "this is an HTML or XML page of {file_bytes} bytes, not a video; download it again, and look at what the server says"
+            "this is an HTML or XML page of {file_bytes} bytes, not a video; look at what the server that it came from says"
         )
     } else if head.get(4..8) == Some(b"ftyp") {
         format!(
