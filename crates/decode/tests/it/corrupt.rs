@@ -207,7 +207,10 @@ fn what_is_no_video_is_named() {
         );
         assert!(error.source().is_some());
     };
-    check(b"", "the file is empty; the copy or the recording was not finished");
+    check(
+        b"",
+        "the file is empty; the copy or the recording was not finished",
+    );
     check(
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
         "this is a Git LFS pointer of 63 bytes, not a video; run `git lfs pull`",
