@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use decode::{Layout, Pixels, Video, VideoOptions};
+use decode::{Decoder, Layout, Pixels, Video, VideoOptions};
 
 /// A video by its dataset's name, codec and keyframe distance.
 struct Case {
@@ -46,9 +46,10 @@ fn open(path: &Path) -> Video {
     Video::open(Box::new(media), &file, "bench", &VideoOptions::default()).expect("a sound video")
 }
 
-/// A video, room for a number of its frames, and a source of random frame numbers.
+/// A video, its decoder, room for a number of its frames, and a source of random frame numbers.
 struct Reader {
     video: Video,
+    decoder: Decoder,
     out: Vec<u8>,
     random: u64,
 }
@@ -60,6 +61,7 @@ impl Reader {
         let out = vec![0; num_frames * info.height * info.width * 3];
         Self {
             video,
+            decoder: Decoder::new(),
             out,
             random: 1,
         }
@@ -80,8 +82,8 @@ impl Reader {
 
     fn decode(&mut self, times_s: &[f64]) {
         let out = Pixels::U8(&mut self.out);
-        self.video
-            .decode(times_s, 1e-3, Layout::Hwc, out)
+        self.decoder
+            .decode(&self.video, times_s, 1e-3, Layout::Hwc, out)
             .expect("these frames exist");
         black_box(&mut self.out);
     }

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use decode::{Kind, Layout, Pixels, Video, VideoOptions};
+use decode::{Decoder, Kind, Layout, Pixels, Video, VideoOptions};
 
 /// Larger pictures take longer and go through the same code.
 const MAX_PIXELS: u64 = 1 << 20;
@@ -14,7 +14,8 @@ pub fn packets(bytes: &[u8]) -> usize {
     let mut options = VideoOptions::default();
     options.max_pixels = MAX_PIXELS;
     let media = Box::new(Cursor::new(bytes.to_vec()));
-    let Ok(mut video) = Video::open(media, "fuzzed.mp4", "camera", &options) else {
+    let mut decoder = Decoder::new();
+    let Ok(video) = Video::open_with(&mut decoder, media, "fuzzed.mp4", "camera", &options) else {
         return 0;
     };
 
@@ -30,10 +31,12 @@ pub fn packets(bytes: &[u8]) -> usize {
     for time_s in times_s {
         let decoded = if kind == Kind::Depth {
             let mut frame = vec![0_u16; frame_len];
-            video.decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U16(&mut frame))
+            let out = Pixels::U16(&mut frame);
+            decoder.decode(&video, &[time_s], tolerance_s, Layout::Hwc, out)
         } else {
             let mut frame = vec![0_u8; frame_len];
-            video.decode(&[time_s], tolerance_s, Layout::Chw, Pixels::U8(&mut frame))
+            let out = Pixels::U8(&mut frame);
+            decoder.decode(&video, &[time_s], tolerance_s, Layout::Chw, out)
         };
         num_decoded += usize::from(decoded.is_ok());
     }

@@ -79,7 +79,7 @@ pub(crate) fn thousands(number: u64) -> String {
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let ending = match number {
         1 => "",
-        _ if noun.ends_with("ch") => "es",
+        _ if noun.ends_with("ch") || noun.ends_with('s') => "es",
         _ => "s",
     };
     format!("{} {noun}{ending}", thousands(number))

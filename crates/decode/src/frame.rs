@@ -97,8 +97,26 @@ impl Pixels<'_> {
         }
     }
 
+    /// The part of the frame at `position`, each being of `frame_len` elements.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such frame.
+    pub fn frame(&mut self, frame_len: usize, position: usize) -> Pixels<'_> {
+        let range = position * frame_len..(position + 1) * frame_len;
+        match self {
+            Self::U8(out) => Pixels::U8(&mut out[range]),
+            Self::F32(out) => Pixels::F32(&mut out[range]),
+            Self::U16(out) => Pixels::U16(&mut out[range]),
+        }
+    }
+
     /// Copies frame `from` to frame `to`, both of `frame_len` elements.
-    pub(crate) fn copy_frame(&mut self, frame_len: usize, from: usize, to: usize) {
+    ///
+    /// # Panics
+    ///
+    /// When there is no such frame.
+    pub fn copy_frame(&mut self, frame_len: usize, from: usize, to: usize) {
         let source = from * frame_len..(from + 1) * frame_len;
         match self {
             Self::U8(out) => out.copy_within(source, to * frame_len),

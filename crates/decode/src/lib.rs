@@ -7,13 +7,18 @@ mod limits;
 mod video;
 
 mod cpu;
+mod decoder;
 mod index;
+mod paint;
+mod stream;
 mod time;
 
-mod decoders;
+mod cache;
 pub mod image;
 
-pub use decoders::{CacheStats, DecoderCache};
+pub use cache::{CacheStats, VideoCache};
+pub use decoder::{DecodeStats, Decoder, Picture, PicturePainter};
 pub use error::{Error, FfmpegError};
 pub use frame::{Kind, Layout, Pixels};
+pub use stream::Encoded;
 pub use video::{Media, Video, VideoInfo, VideoOptions};

@@ -16,3 +16,6 @@ pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 28;
 
 /// What the decoder of a PNG or JPEG may allocate, in bytes, beside the picture's own sides.
 pub(crate) const MAX_IMAGE_BYTES: u64 = 1 << 29;
+
+/// The most bytes that are read at once, unless a single packet has more. A GOP of a robot's camera is far smaller.
+pub(crate) const READ_AHEAD_BYTES: u64 = 1 << 20;

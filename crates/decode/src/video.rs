@@ -2,13 +2,13 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use crate::cpu::FrameReader;
-use crate::cpu::ffi::{self, Decoder, Frame, PixelFormat, Scaler};
+use crate::cpu::ffi::{self, Frame, PixelFormat};
 use crate::error::{Error, Place};
-use crate::frame::{Kind, Layout, Pixels};
-use crate::index::PacketIndex;
+use crate::frame::{Kind, Pixels};
 use crate::limits;
+use crate::stream::{Encoded, Stream};
 use crate::time;
+use crate::{Decoder, decoder};
 
 /// Where the bytes of a video come from: a file, a buffer, a cache.
 ///
@@ -62,16 +62,15 @@ pub struct VideoInfo {
     pub end_s: f64,
 }
 
-/// An open video: a packet index and a decoder.
+/// An open video: the media, and the index of its packets. For use by any number of threads.
 ///
-/// Holds its `Media` open, and a decoder's memory (a few frames); nothing else of the file but the index, 28 bytes a frame.
+/// Holds its `Media` open, and nothing else of the file but the index, 36 bytes a frame. A [`Decoder`] turns its packets into frames.
 #[derive(Debug)]
 pub struct Video {
-    place: Place,
+    stream: Stream,
     info: VideoInfo,
-    index: PacketIndex,
-    reader: FrameReader,
-    painter: Painter,
+    likeness: PictureLikeness,
+    picture_bytes: usize,
 }
 
 impl Video {
@@ -94,6 +93,25 @@ impl Video {
     ///
     /// Only when `media` does; its panic passes through.
     pub fn open(
+        media: Box<dyn Media>,
+        file: &str,
+        camera: &str,
+        options: &VideoOptions,
+    ) -> Result<Self, Error> {
+        Self::open_with(&mut Decoder::new(), media, file, camera, options)
+    }
+
+    /// Does as [`open`](Self::open), with a decoder at hand, which may have decoded a stream like this one before.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    ///
+    /// # Panics
+    ///
+    /// Only when `media` does.
+    pub fn open_with(
+        decoder: &mut Decoder,
         mut media: Box<dyn Media>,
         file: &str,
         camera: &str,
@@ -115,26 +133,23 @@ impl Video {
                 options.max_pixels,
             ));
         }
-        let mut reader = FrameReader::new(
-            media,
-            Decoder::open(&parameters, options.max_pixels, &place)?,
-        );
-        let mut painter = None;
-        reader.read(&index, &[index.packet_of_frame(0)], &place, |_, frame| {
-            painter = Some(Painter::new(frame, options.max_pixels, &place)?);
-            Ok(())
-        })?;
-        let painter = painter.expect("a read that succeeds hands out every wanted frame");
+        let stream = Stream::new(place, index, parameters, options.max_pixels, media);
+        let decoder::FirstFrame {
+            likeness,
+            picture_bytes,
+            decoder_name,
+        } = decoder.first_frame(&stream)?;
 
+        let index = &stream.index;
         let interval_s = index.frame_interval_s();
         let last_s = index.frame_s(index.num_frames() - 1);
         let info = VideoInfo {
-            width: painter.width,
-            height: painter.height,
-            codec: parameters.codec_name().to_owned(),
-            decoder: reader.decoder_name().to_owned(),
-            pixel_format: painter.format.name().to_owned(),
-            kind: painter.kind(),
+            width: likeness.width,
+            height: likeness.height,
+            codec: stream.parameters.codec_name().to_owned(),
+            decoder: decoder_name.to_owned(),
+            pixel_format: likeness.format.name().to_owned(),
+            kind: likeness.kind(),
             avg_fps: if interval_s > 0.0 {
                 1.0 / interval_s
             } else {
@@ -150,11 +165,10 @@ impl Video {
             },
         };
         Ok(Self {
-            place,
+            stream,
             info,
-            index,
-            reader,
-            painter,
+            likeness,
+            picture_bytes,
         })
     }
 
@@ -164,12 +178,18 @@ impl Video {
         &self.info
     }
 
+    /// The memory that a decoded frame takes, padding included, in bytes.
+    #[must_use]
+    pub fn picture_bytes(&self) -> usize {
+        self.picture_bytes
+    }
+
     /// The mean time between two frames, in seconds: `1 / avg_fps`, or 0 where that is unknown.
     ///
     /// Half of it is the widest tolerance that makes sense: any time within the video has a frame as near as that.
     #[must_use]
     pub fn frame_interval_s(&self) -> f64 {
-        self.index.frame_interval_s()
+        self.stream.index.frame_interval_s()
     }
 
     /// The frame nearest to a time, the earlier of two as near: its number among the frames shown, and its own time in seconds.
@@ -179,83 +199,31 @@ impl Video {
     /// [`Error::InvalidTime`] when `time_s` is infinite or NaN. However far the nearest frame is, it is no error here.
     pub fn nearest(&self, time_s: f64) -> Result<(usize, f64), Error> {
         if !time_s.is_finite() {
-            return Err(self.place.invalid_time("time_s", time_s));
+            return Err(self.place().invalid_time("time_s", time_s));
         }
-        let frame = self.index.nearest(time_s);
-        Ok((frame, self.index.frame_s(frame)))
+        let frame = self.stream.index.nearest(time_s);
+        Ok((frame, self.stream.index.frame_s(frame)))
     }
 
-    /// Decodes one frame per time: the one shown nearest to it, at most `tolerance_s` away. (Exactly `tolerance_s` is near enough, and a
+    /// The number of the frame shown nearest to a time, at most `tolerance_s` away. (Exactly `tolerance_s` is near enough, and a
     /// nanosecond more is put down to rounding.)
-    ///
-    /// Times are on the file's own clock: for a LeRobot dataset, an episode's `from_timestamp` plus the time in the episode. Frames are
-    /// written in the order asked for: `out` is `[T, H, W, C]` or `[T, C, H, W]`, T being the number of times. Times that mean the same frame
-    /// cost one decode, and times within one GOP share a pass over it, whatever their order.
     ///
     /// # Errors
     ///
-    /// All of these leave unspecified pixels in `out`, and the video ready for the next request.
-    ///
     /// - [`Error::InvalidTime`]: a time that is infinite or NaN, or a tolerance that is so or negative.
-    /// - [`Error::OutputType`]: a depth stream and other than `U16`, or a colour stream and `U16`.
-    /// - [`Error::OutputLength`]: `out` is not exactly `T * H * W * C` long.
     /// - [`Error::FrameNotFound`]: no frame is near enough.
-    /// - [`Error::Decode`]: the frame's bytes are damaged.
-    /// - [`Error::Unsupported`]: size or pixel format change within the file.
-    /// - [`Error::Io`]: the media failed.
-    ///
-    /// # Panics
-    ///
-    /// Only when the media does.
-    pub fn decode(
-        &mut self,
-        times_s: &[f64],
-        tolerance_s: f64,
-        layout: Layout,
-        mut out: Pixels<'_>,
-    ) -> Result<(), Error> {
-        time::check_tolerance(tolerance_s, &self.place)?;
-        self.check_output(times_s.len(), &out)?;
-        // (frame, position in the output), by frame: equal frames end up side by side, the first asked for in front.
-        let mut asked = times_s
-            .iter()
-            .enumerate()
-            .map(|(position, &time_s)| Ok((self.find(time_s, tolerance_s)?, position)))
-            .collect::<Result<Vec<(usize, usize)>, Error>>()?;
-        asked.sort_unstable();
-        let mut distinct = asked.clone();
-        distinct.dedup_by_key(|(frame, _)| *frame);
-
-        let wanted: Vec<usize> = distinct
-            .iter()
-            .map(|&(frame, _)| self.index.packet_of_frame(frame))
-            .collect();
-        let (place, painter) = (&self.place, &mut self.painter);
-        self.reader
-            .read(&self.index, &wanted, place, |nth, frame| {
-                painter.paint(frame, distinct[nth].1, layout, &mut out, place)
-            })?;
-
-        for same in asked.chunk_by(|(a, _), (b, _)| a == b) {
-            for &(_, position) in &same[1..] {
-                out.copy_frame(self.painter.frame_len(), same[0].1, position);
-            }
-        }
-        Ok(())
-    }
-
-    /// The number of the frame for a time.
-    fn find(&self, wanted_s: f64, tolerance_s: f64) -> Result<usize, Error> {
-        let (frame, nearest_s) = self.nearest(wanted_s)?;
-        if time::is_within((nearest_s - wanted_s).abs(), tolerance_s) {
+    pub fn frame_at(&self, time_s: f64, tolerance_s: f64) -> Result<usize, Error> {
+        time::check_tolerance(tolerance_s, self.place())?;
+        let (frame, nearest_s) = self.nearest(time_s)?;
+        if time::is_within((nearest_s - time_s).abs(), tolerance_s) {
             return Ok(frame);
         }
-        let Place { file, camera } = self.place.clone();
+        let Place { file, camera } = self.place().clone();
         let VideoInfo { start_s, end_s, .. } = self.info;
         Err(Error::FrameNotFound {
             file,
             camera,
-            wanted_s,
+            wanted_s: time_s,
             nearest_s,
             tolerance_s,
             start_s,
@@ -263,51 +231,66 @@ impl Video {
         })
     }
 
-    fn check_output(&self, num_frames: usize, out: &Pixels<'_>) -> Result<(), Error> {
-        let (Place { file, camera }, kind) = (self.place.clone(), self.info.kind);
-        if out.kind() != kind {
-            let pixel_format = self.info.pixel_format.clone();
-            return Err(Error::OutputType {
-                file,
-                camera,
-                kind,
-                pixel_format,
-                found: out.dtype(),
-            });
-        }
-        let expected = self.painter.frame_len().saturating_mul(num_frames);
-        if out.len() != expected {
-            let VideoInfo { height, width, .. } = self.info;
-            let channels = kind.channels();
-            return Err(Error::OutputLength {
-                file,
-                camera,
-                num_frames,
-                height,
-                width,
-                channels,
-                expected,
-                found: out.len(),
-            });
-        }
-        Ok(())
+    /// The GOP that a frame is decoded in: frames of one number are best decoded together. It is the number of the packet, in decode
+    /// order, where their decoding starts. None where the file has no keyframe to start from.
+    ///
+    /// # Panics
+    ///
+    /// When the video has no frame of this number.
+    #[must_use]
+    pub fn gop_of(&self, frame: usize) -> Option<usize> {
+        let index = &self.stream.index;
+        index.start_for(index.packet_of_frame(frame))
+    }
+
+    /// Reads the bytes that the decoding of `frames` takes, as far as they lie behind one another in the file, at most a MiB.
+    ///
+    /// For [`Decoder::pictures`], which otherwise reads them itself, as well as what is missing here.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Io`]: the media failed.
+    /// - [`Error::Decode`]: the file has no keyframe that leads to the first of the frames.
+    ///
+    /// # Panics
+    ///
+    /// When the video has no frame of one of these numbers, and when the media does.
+    pub fn read_ahead(&self, frames: &[usize]) -> Result<Encoded, Error> {
+        let index = &self.stream.index;
+        let packets = frames.iter().map(|&frame| index.packet_of_frame(frame));
+        let (Some(first), Some(last)) = (packets.clone().min(), packets.max()) else {
+            return Ok(Encoded::default());
+        };
+        let start = index
+            .start_for(first)
+            .ok_or_else(|| self.stream.no_start(first))?;
+        self.stream.read(self.stream.detour(start), last)
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(crate) fn likeness(&self) -> PictureLikeness {
+        self.likeness
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.stream.place
     }
 }
 
-/// Writes decoded frames, all of one size and format, as the caller wants them.
-#[derive(Debug)]
-struct Painter {
+/// What all pictures of a video have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PictureLikeness {
     width: usize,
     height: usize,
     format: PixelFormat,
-    scaler: Scaler,
-    /// One frame of RGB bytes, for outputs that are not that.
-    rgb: Vec<u8>,
 }
 
-impl Painter {
+impl PictureLikeness {
     /// Takes size and format from a frame.
-    fn new(frame: &Frame, max_pixels: u64, place: &Place) -> Result<Self, Error> {
+    pub(crate) fn of(frame: &Frame, max_pixels: u64, place: &Place) -> Result<Self, Error> {
         let (width, height) = (frame.width(), frame.height());
         let longest = width.max(height) as u64;
         if longest > limits::MAX_SIDE_PX.into() {
@@ -329,12 +312,10 @@ impl Painter {
             width,
             height,
             format: frame.pixel_format(),
-            scaler: Scaler::default(),
-            rgb: Vec::new(),
         })
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(self) -> Kind {
         if self.format.is_deep_gray() {
             Kind::Depth
         } else {
@@ -342,64 +323,67 @@ impl Painter {
         }
     }
 
+    /// Refuses a frame that is unlike the first.
+    pub(crate) fn check(self, frame: &Frame, place: &Place) -> Result<(), Error> {
+        let Self {
+            width,
+            height,
+            format,
+        } = self;
+        let found = (frame.width(), frame.height(), frame.pixel_format());
+        if found == (width, height, format) {
+            return Ok(());
+        }
+        Err(place.unsupported(
+            format!(
+                "a change of pictures within the file, from {width}x{height} {} to {}x{} {},",
+                format.name(),
+                found.0,
+                found.1,
+                found.2.name()
+            ),
+            "split the file there, or encode it again as one",
+        ))
+    }
+
+    pub(crate) fn format(self) -> PixelFormat {
+        self.format
+    }
+
     /// `H * W * C`.
-    fn frame_len(&self) -> usize {
+    pub(crate) fn frame_len(self) -> usize {
         self.width * self.height * self.kind().channels()
     }
 
-    /// Writes a frame at a position of the output.
-    fn paint(
-        &mut self,
-        frame: &Frame,
-        position: usize,
-        layout: Layout,
-        out: &mut Pixels<'_>,
+    /// Refuses an `out` that has not room for just so many frames, or is of another type.
+    pub(crate) fn check_output(
+        self,
+        num_frames: usize,
+        out: &Pixels<'_>,
         place: &Place,
     ) -> Result<(), Error> {
-        if (frame.width(), frame.height(), frame.pixel_format())
-            != (self.width, self.height, self.format)
-        {
-            let (from, to) = (
-                (self.width, self.height, self.format.name()),
-                (frame.width(), frame.height(), frame.pixel_format().name()),
-            );
-            return Err(place.unsupported(
-                format!(
-                    "a change of pictures within the file, from {}x{} {} to {}x{} {},",
-                    from.0, from.1, from.2, to.0, to.1, to.2
-                ),
-                "split the file there, or encode it again as one",
-            ));
+        let (Place { file, camera }, kind) = (place.clone(), self.kind());
+        if out.kind() != kind {
+            return Err(Error::OutputType {
+                file,
+                camera,
+                kind,
+                pixel_format: self.format.name().to_owned(),
+                found: out.dtype(),
+            });
         }
-        let frame_len = self.frame_len();
-        let range = position * frame_len..(position + 1) * frame_len;
-        let failed = |source| {
-            place.malformed(
-                format!("could not convert {} pictures to RGB", self.format.name()),
-                Some(source),
-            )
-        };
-        match (out, layout) {
-            (Pixels::U16(out), _) => {
-                for (y, row) in out[range].chunks_exact_mut(self.width).enumerate() {
-                    for (code, bytes) in row
-                        .iter_mut()
-                        .zip(frame.row(y, self.width * 2).chunks_exact(2))
-                    {
-                        *code = u16::from_ne_bytes([bytes[0], bytes[1]]);
-                    }
-                }
-            }
-            // The bytes as they are wanted, without a copy.
-            (Pixels::U8(out), Layout::Hwc) => self
-                .scaler
-                .convert(frame, &mut out[range])
-                .map_err(failed)?,
-            (out, layout) => {
-                self.rgb.resize(frame_len, 0);
-                self.scaler.convert(frame, &mut self.rgb).map_err(failed)?;
-                out.write_rgb(position, layout, &self.rgb);
-            }
+        let expected = self.frame_len().saturating_mul(num_frames);
+        if out.len() != expected {
+            return Err(Error::OutputLength {
+                file,
+                camera,
+                num_frames,
+                height: self.height,
+                width: self.width,
+                channels: kind.channels(),
+                expected,
+                found: out.len(),
+            });
         }
         Ok(())
     }

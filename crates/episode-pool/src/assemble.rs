@@ -5,8 +5,9 @@ use decode::{Layout, Pixels};
 use window::Offsets;
 
 use crate::Error;
+use crate::ahead::SamplePictures;
 use crate::array::{Array, ArrayData};
-use crate::cameras::{CameraRequest, Cameras, check_picture_size};
+use crate::cameras::{CameraWriter, check_picture_size};
 use crate::columns::{Rows, copy_rows};
 use crate::pool::Dataset;
 use crate::resident::Resident;
@@ -22,9 +23,9 @@ pub(crate) struct FrameId {
 /// Writes the frame into row `row` of `arrays`, one array a field: `[rows, ...field.shape()]`.
 pub(crate) fn write(
     dataset: &Dataset,
-    cameras: &Cameras<'_>,
-    resident: &mut Resident,
-    frame: FrameId,
+    cameras: &mut CameraWriter,
+    resident: &Resident,
+    (frame, mut pictures): (FrameId, SamplePictures),
     arrays: &mut [Array],
     row: usize,
 ) -> Result<(), Error> {
@@ -54,20 +55,18 @@ pub(crate) fn write(
                 out[row] = task(dataset, &resident.rows, frame)?.to_owned();
             }
             FieldKind::Video { window } => {
-                write_video(
-                    dataset,
-                    cameras,
-                    resident,
-                    frame,
-                    (field, window.as_ref()),
-                    array,
-                    row,
+                let rows = Rows::new(window.as_ref(), frame.frame_index, resident.rows.len());
+                cameras.write(
+                    (field.key(), frame.episode_index, frame.frame_index),
+                    &rows.indices(),
+                    pictures.next_field().as_ref(),
+                    pixels(array, row, elements(field)),
                 )?;
             }
             FieldKind::Image { window } => {
                 write_images(
                     dataset,
-                    cameras.layout,
+                    dataset.options.frame_layout,
                     &resident.rows,
                     frame,
                     (field, window.as_ref()),
@@ -123,45 +122,6 @@ fn pixels<'a>(array: &'a mut Array, row: usize, len: usize) -> Pixels<'a> {
         ArrayData::F32(out) => Pixels::F32(&mut out[row * len..][..len]),
         other => unreachable!("a camera's array holds {:?}", other.element_type()),
     }
-}
-
-fn write_video(
-    dataset: &Dataset,
-    cameras: &Cameras<'_>,
-    resident: &mut Resident,
-    frame: FrameId,
-    (field, window): (&Field, Option<&Offsets>),
-    array: &mut Array,
-    row: usize,
-) -> Result<(), Error> {
-    let episode = dataset
-        .metadata
-        .episode(frame.episode_index)
-        .expect("a resident episode is in the metadata");
-    let camera = dataset
-        .metadata
-        .info()
-        .feature(field.key())
-        .expect("a field is a feature");
-    let times_s: Vec<f64> = Rows::new(window, frame.frame_index, resident.rows.len())
-        .indices()
-        .into_iter()
-        .map(|index| index as f64 / cameras.fps)
-        .collect();
-    let request = CameraRequest {
-        camera,
-        episode,
-        frame_index: frame.frame_index,
-        times_s: &times_s,
-    };
-    let known = resident.video_starts_s.get(field.key()).copied();
-    let start_s = cameras.decode(&request, known, pixels(array, row, elements(field)))?;
-    if known.is_none() {
-        resident
-            .video_starts_s
-            .insert(field.key().to_owned(), start_s);
-    }
-    Ok(())
 }
 
 fn write_images(

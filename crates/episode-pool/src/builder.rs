@@ -1,6 +1,7 @@
 //! Options, and how they become a pool.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +16,12 @@ use crate::schema::{self, FrameFormat};
 use crate::storage::SourceStorage;
 use crate::{EpisodePool, Error, Warning, cameras, keep_ranges};
 
-/// The most decoders that are kept open unless asked for: each holds a file and the memory of a few frames.
+/// The most decode threads: far more than a machine has cores.
+const MAX_THREADS: usize = 1024;
+
+const DEFAULT_DECODE_AHEAD_BYTES: u64 = 512 << 20;
+
+/// The most videos that are kept open unless asked for: each holds a file and its index.
 const MAX_DEFAULT_DECODERS: usize = 128;
 /// The same for all workers of a rank together, which may be threads of one process with its limit on open files.
 const MAX_DEFAULT_RANK_DECODERS: usize = 512;
@@ -56,8 +62,12 @@ pub struct Options {
     pub frame_layout: Layout,
     /// The numbers that pixels are given as.
     pub frame_type: FrameType,
-    /// The most video decoders open at once.
+    /// The most video files open at once, for each consumer.
     pub video_decoder_cache_size: usize,
+    /// The threads that decode video, for all workers of a rank.
+    pub num_threads: usize,
+    /// The most memory that decoded frames may take before they are emitted, in bytes, for all workers of a rank.
+    pub decode_ahead_bytes: u64,
 }
 
 /// Builds an [`EpisodePool`]; made by [`EpisodePool::builder`].
@@ -77,6 +87,8 @@ pub struct Options {
 /// | `tolerance_s` | 1e-4 | as lerobot's |
 /// | `frame_layout` | `Hwc` | as pictures are stored |
 /// | `frame_type` | `U8` | a quarter of the memory; the division is cheaper on the accelerator |
+/// | `num_threads` | the cores that the process may use | decoding is what takes time |
+/// | `decode_ahead_bytes` | 512 MiB | frames decoded once for all samples that will want them soon; more saves decoding, most of all with long GOPs |
 /// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128, and 512 over the rank's workers | the pool's working set, within usual limits on open files |
 #[derive(Debug, Clone)]
 #[must_use = "call `build` to get the pool"]
@@ -110,6 +122,10 @@ impl Builder {
                 frame_layout: Layout::Hwc,
                 frame_type: FrameType::U8,
                 video_decoder_cache_size: 0,
+                num_threads: std::thread::available_parallelism()
+                    .map_or(1, NonZero::get)
+                    .min(MAX_THREADS),
+                decode_ahead_bytes: DEFAULT_DECODE_AHEAD_BYTES,
             },
         }
     }
@@ -222,7 +238,21 @@ impl Builder {
         self
     }
 
-    /// The most video decoders open at once, for each consumer.
+    /// The threads that decode video, 1 to 1024: for all workers of a rank together, or, where a worker iterates by itself, its part of
+    /// them. They change nothing about what is emitted.
+    pub fn num_threads(mut self, threads: usize) -> Self {
+        self.options.num_threads = threads;
+        self
+    }
+
+    /// The most memory that decoded frames may take before they are emitted, in bytes, for all workers of a rank together. (What a single
+    /// sample wants is decoded in any case.) It changes nothing about what is emitted.
+    pub fn decode_ahead_bytes(mut self, bytes: u64) -> Self {
+        self.options.decode_ahead_bytes = bytes;
+        self
+    }
+
+    /// The most video files open at once, for each consumer.
     pub fn video_decoder_cache_size(mut self, decoders: usize) -> Self {
         self.decoder_cache_size = Some(decoders);
         self
@@ -347,6 +377,14 @@ impl Builder {
         at_least_one("episode_pool_size", Some(self.options.episode_pool_size))?;
         at_least_one("max_num_shards", self.options.max_num_shards)?;
         at_least_one("video_decoder_cache_size", self.decoder_cache_size)?;
+        let num_threads = self.options.num_threads;
+        if !(1..=MAX_THREADS).contains(&num_threads) {
+            return Err(Error::Option {
+                option: "num_threads",
+                found: num_threads.to_string(),
+                expected: "1 to 1024",
+            });
+        }
         let tolerance_s = self.options.tolerance_s;
         if !(tolerance_s.is_finite() && tolerance_s >= 0.0) {
             return Err(Error::Option {

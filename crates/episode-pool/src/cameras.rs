@@ -1,142 +1,170 @@
 //! Camera frames: which video, at what time, into which part of an array.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dataset::{Episode, Feature, Metadata};
-use decode::{DecoderCache, Layout, Pixels, Video, VideoOptions};
-use prefetch::Source;
+use decode::{CacheStats, Decoder, PicturePainter, Pixels, Video, VideoCache, VideoOptions};
 
 use crate::Error;
+use crate::ahead::Pictures;
+use crate::pool::Dataset;
 
-/// Everything that reading a camera's frames needs beside the episode.
+/// The videos of a dataset, as one consumer and the threads that decode for it use them.
 #[derive(Debug)]
-pub(crate) struct Cameras<'a> {
-    pub(crate) source: &'a Source,
-    pub(crate) metadata: &'a Metadata,
-    /// The episode whose interval in each video file is the last, by path.
-    pub(crate) last_episodes: &'a BTreeMap<String, usize>,
-    pub(crate) decoders: &'a DecoderCache,
-    pub(crate) fps: f64,
-    pub(crate) tolerance_s: f64,
-    pub(crate) layout: Layout,
+pub(crate) struct Cameras {
+    dataset: Arc<Dataset>,
+    videos: VideoCache,
 }
 
-/// One camera's part of a sample.
-#[derive(Debug)]
-pub(crate) struct CameraRequest<'a> {
+/// A camera in an episode.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CameraEpisode<'a> {
     pub(crate) camera: &'a Feature,
     pub(crate) episode: &'a Episode,
-    /// The frame for which the sample is made; errors name it.
+    /// The frame for which a sample is made; errors name it.
     pub(crate) frame_index: usize,
-    /// The wanted frames, as seconds from the episode's start, `[T]`.
-    pub(crate) times_s: &'a [f64],
 }
 
-impl Cameras<'_> {
-    /// Decodes the wanted frames into `out`, and tells when the episode starts on the file's clock.
-    ///
-    /// `start_s` is that same time when it is known already.
-    pub(crate) fn decode(
-        &self,
-        request: &CameraRequest<'_>,
-        start_s: Option<f64>,
-        out: Pixels<'_>,
-    ) -> Result<f64, Error> {
-        let camera = request.camera.key();
-        let episode_index = request.episode.episode_index();
-        let in_frame = |source| Error::Frame {
-            camera: camera.to_owned(),
-            episode_index,
-            frame_index: request.frame_index,
+impl<'a> CameraEpisode<'a> {
+    fn key(&self) -> &'a str {
+        self.camera.key()
+    }
+
+    /// The file that the episode's frames lie in.
+    pub(crate) fn path(&self) -> Option<&'a str> {
+        self.episode.video(self.key()).map(|span| span.path())
+    }
+
+    fn no_video(&self) -> Error {
+        Error::NoVideo {
+            camera: self.key().to_owned(),
+            episode_index: self.episode.episode_index(),
+        }
+    }
+
+    fn failed(&self, source: decode::Error) -> Error {
+        Error::Frame {
+            camera: self.key().to_owned(),
+            episode_index: self.episode.episode_index(),
+            frame_index: self.frame_index,
             source,
-        };
-        let span = request
-            .episode
-            .video(camera)
-            .ok_or_else(|| Error::NoVideo {
-                camera: camera.to_owned(),
-                episode_index,
-            })?;
-        let open = || {
+        }
+    }
+}
+
+impl Cameras {
+    pub(crate) fn new(dataset: Arc<Dataset>, max_open_videos: usize) -> Self {
+        Self {
+            dataset,
+            videos: VideoCache::new(max_open_videos),
+        }
+    }
+
+    pub(crate) fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
+    /// What the cache of open videos has done so far.
+    pub(crate) fn cache_stats(&self) -> CacheStats {
+        self.videos.stats()
+    }
+
+    pub(crate) fn tolerance_s(&self) -> f64 {
+        self.dataset.options.tolerance_s
+    }
+
+    /// When the frame at position `row` of an episode shows, on the file's clock.
+    pub(crate) fn time_s(&self, start_s: f64, row: usize) -> f64 {
+        start_s + row as f64 / self.dataset.metadata.info().fps()
+    }
+
+    /// A camera in an episode of the dataset.
+    pub(crate) fn camera(
+        &self,
+        key: &str,
+        episode_index: usize,
+        frame_index: usize,
+    ) -> CameraEpisode<'_> {
+        let metadata = &self.dataset.metadata;
+        CameraEpisode {
+            camera: metadata
+                .info()
+                .feature(key)
+                .expect("a field is a feature of the dataset"),
+            episode: metadata
+                .episode(episode_index)
+                .expect("the plan was made from the metadata's episodes"),
+            frame_index,
+        }
+    }
+
+    /// The video that the episode's frames lie in, opened and checked where it is not open yet.
+    pub(crate) fn open(
+        &self,
+        camera: CameraEpisode<'_>,
+        decoder: &mut Decoder,
+    ) -> Result<Arc<Video>, Error> {
+        let path = camera.path().ok_or_else(|| camera.no_video())?;
+        self.videos.get_or_open(path, || {
             let media = self
+                .dataset
                 .source
-                .open(span.path())
+                .open(path)
                 .map_err(|source| Error::OpenVideo {
-                    camera: camera.to_owned(),
-                    episode_index,
-                    frame_index: request.frame_index,
+                    camera: camera.key().to_owned(),
+                    episode_index: camera.episode.episode_index(),
+                    frame_index: camera.frame_index,
                     source,
                 })?;
-            let video = Video::open(
-                Box::new(media),
-                span.path(),
-                camera,
-                &VideoOptions::default(),
-            )
-            .map_err(in_frame)?;
-            check_size(request.camera, span.path(), &video)?;
-            self.find_start(request, request.episode, &video)?;
+            let media = Box::new(media);
+            let options = VideoOptions::default();
+            let video = Video::open_with(decoder, media, path, camera.key(), &options)
+                .map_err(|source| camera.failed(source))?;
+            let info = video.info();
+            check_picture_size(camera.camera, path, info.height, info.width)?;
+            self.find_start(camera, &video)?;
             // An episode table that is shifted against its video still has intervals that lie within it: they hold other
             // episodes' frames. The last interval of the file tells.
-            let last = self.last_episodes.get(span.path());
-            if let Some(last) = last.and_then(|&last| self.metadata.episode(last)) {
-                self.find_start(request, last, &video)?;
+            let metadata = &self.dataset.metadata;
+            let last = self.dataset.last_episodes.get(path);
+            if let Some(episode) = last.and_then(|&last| metadata.episode(last)) {
+                self.find_start(CameraEpisode { episode, ..camera }, &video)?;
             }
             Ok(video)
-        };
-        self.decoders.decode_with(span.path(), open, |video| {
-            let start_s = match start_s {
-                Some(start_s) => start_s,
-                None => self.find_start(request, request.episode, video)?,
-            };
-            let times_s: Vec<f64> = request
-                .times_s
-                .iter()
-                .map(|time_s| start_s + time_s)
-                .collect();
-            video
-                .decode(&times_s, self.tolerance_s, self.layout, out)
-                .map_err(in_frame)?;
-            Ok(start_s)
         })
     }
 
-    /// The time of an episode's first frame in the requested camera's video: the frame nearest to `from_timestamp`, at most
-    /// half a frame away.
+    /// The time of an episode's first frame in its video: the frame nearest to `from_timestamp`, at most half a frame away.
     ///
     /// `from_timestamp` is a running sum of durations, in some datasets of single precision: it drifts by far more than
     /// the tolerance, while the frames that it means are never in doubt.
-    fn find_start(
+    pub(crate) fn find_start(
         &self,
-        request: &CameraRequest<'_>,
-        episode: &Episode,
+        camera: CameraEpisode<'_>,
         video: &Video,
     ) -> Result<f64, Error> {
-        let camera = request.camera.key();
-        let episode_index = episode.episode_index();
-        let span = episode.video(camera).ok_or_else(|| Error::NoVideo {
-            camera: camera.to_owned(),
-            episode_index,
-        })?;
+        let span = camera
+            .episode
+            .video(camera.key())
+            .ok_or_else(|| camera.no_video())?;
         let from_s = span.from_timestamp_s();
         // A rounding error more than half a frame is still half a frame.
         let slack_s = video.frame_interval_s() / 2.0 * (1.0 + 1e-6);
-        let duration_s = (episode.length().saturating_sub(1)) as f64 / self.fps;
+        let last_row = camera.episode.length().saturating_sub(1);
         let last_s = video.info().end_s - video.frame_interval_s();
-        let (_, start_s) = video.nearest(from_s).map_err(|source| Error::Frame {
-            camera: camera.to_owned(),
-            episode_index,
-            frame_index: request.frame_index,
-            source,
-        })?;
-        let fits = (start_s - from_s).abs() <= slack_s && start_s + duration_s <= last_s + slack_s;
+        let (_, start_s) = video
+            .nearest(from_s)
+            .map_err(|source| camera.failed(source))?;
+        let fits = (start_s - from_s).abs() <= slack_s
+            && self.time_s(start_s, last_row) <= last_s + slack_s;
         if !fits {
             return Err(Error::VideoInterval {
-                camera: camera.to_owned(),
-                episode_index,
+                camera: camera.key().to_owned(),
+                episode_index: camera.episode.episode_index(),
                 file: span.path().to_owned(),
                 wanted_from_s: from_s,
-                wanted_to_s: from_s + duration_s,
+                wanted_to_s: self.time_s(from_s, last_row),
                 found_from_s: video.info().start_s,
                 found_to_s: last_s,
             });
@@ -145,9 +173,96 @@ impl Cameras<'_> {
     }
 }
 
-fn check_size(camera: &Feature, file: &str, video: &Video) -> Result<(), Error> {
-    let info = video.info();
-    check_picture_size(camera, file, info.height, info.width)
+/// Writes a consumer's camera frames: pictures that were decoded ahead, or else decoded here and now.
+#[derive(Debug)]
+pub(crate) struct CameraWriter {
+    cameras: Arc<Cameras>,
+    decoder: Decoder,
+    painter: PicturePainter,
+    frames_used: u64,
+}
+
+impl CameraWriter {
+    pub(crate) fn new(cameras: Arc<Cameras>) -> Self {
+        let painter = PicturePainter::new(cameras.dataset.options.frame_layout);
+        Self {
+            cameras,
+            decoder: Decoder::new(),
+            painter,
+            frames_used: 0,
+        }
+    }
+
+    pub(crate) fn cameras(&self) -> &Cameras {
+        &self.cameras
+    }
+
+    pub(crate) fn decoder(&mut self) -> &mut Decoder {
+        &mut self.decoder
+    }
+
+    /// The camera frames written so far, repetitions within a window left out.
+    pub(crate) fn frames_used(&self) -> u64 {
+        self.frames_used
+    }
+
+    /// Writes the frames at these positions of an episode into `out`, `[T, H, W, C]` or `[T, C, H, W]`.
+    pub(crate) fn write(
+        &mut self,
+        (key, episode_index, frame_index): (&str, usize, usize),
+        rows: &[usize],
+        pictures: Option<&Pictures>,
+        mut out: Pixels<'_>,
+    ) -> Result<(), Error> {
+        let mut distinct = rows.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        self.frames_used += distinct.len() as u64;
+
+        if let Some(pictures) = pictures
+            && self.paint(pictures, rows.len(), &mut out)
+        {
+            return Ok(());
+        }
+        let cameras = Arc::clone(&self.cameras);
+        let camera = cameras.camera(key, episode_index, frame_index);
+        let video = cameras.open(camera, &mut self.decoder)?;
+        let start_s = cameras.find_start(camera, &video)?;
+        let times_s: Vec<f64> = rows
+            .iter()
+            .map(|&row| cameras.time_s(start_s, row))
+            .collect();
+        let layout = cameras.dataset.options.frame_layout;
+        self.decoder
+            .decode(&video, &times_s, cameras.tolerance_s(), layout, out)
+            .map_err(|source| camera.failed(source))
+    }
+
+    /// Writes pictures that were decoded ahead; false if one of them was not.
+    fn paint(&mut self, pictures: &Pictures, num_rows: usize, out: &mut Pixels<'_>) -> bool {
+        if pictures.len() != num_rows {
+            return false;
+        }
+        let frame_len = out.len() / num_rows.max(1);
+        for row in 0..num_rows {
+            let first = pictures.first_like(row);
+            if first < row {
+                out.copy_frame(frame_len, first, row);
+                continue;
+            }
+            let Some(picture) = pictures.wait(row) else {
+                return false;
+            };
+            if self
+                .painter
+                .paint(picture, out.frame(frame_len, row))
+                .is_err()
+            {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// Checks a picture's size against the one that `info.json` declares.

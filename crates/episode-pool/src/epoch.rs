@@ -1,11 +1,15 @@
 //! One consumer's epoch: the plan's steps, carried out.
 
-use decode::{CacheStats, DecoderCache};
-use pool_core::{Coverage, CoverageReport, Emission, Plan, Step};
+use std::sync::Arc;
 
+use decode::CacheStats;
+use pool_core::{Coverage, CoverageReport, Emission, Plan};
+
+use crate::ahead::{Ahead, Means, Next};
 use crate::assemble::{self, FrameId};
+use crate::cameras::{CameraWriter, Cameras};
 use crate::resident::Residents;
-use crate::{Array, Batches, EpisodePool, Error, Sample};
+use crate::{Array, Batches, DecodeReport, EpisodePool, Error, Sample};
 
 /// The samples of one epoch, in the planned order.
 ///
@@ -15,9 +19,9 @@ use crate::{Array, Batches, EpisodePool, Error, Sample};
 pub struct Epoch {
     pool: EpisodePool,
     epoch: u64,
-    plan: Plan,
+    ahead: Ahead,
     residents: Residents,
-    decoders: DecoderCache,
+    cameras: CameraWriter,
     emitted: Coverage,
     skipped: u64,
     peak_episodes: usize,
@@ -40,19 +44,28 @@ pub struct EpochReport {
     pub peak_resident_episodes: usize,
     /// The most memory that their rows took, in bytes.
     pub peak_resident_bytes: usize,
-    /// The open-decoder cache's counters.
+    /// The counters of the cache of open videos.
     pub video_decoder_cache: CacheStats,
+    /// What decoding video has cost.
+    pub decode: DecodeReport,
 }
 
 impl Epoch {
-    pub(crate) fn new(pool: EpisodePool, epoch: u64, plan: Plan, skipped: u64) -> Self {
-        let decoders = DecoderCache::new(pool.options().video_decoder_cache_size);
+    pub(crate) fn new(
+        pool: EpisodePool,
+        epoch: u64,
+        plan: Plan,
+        skipped: u64,
+        means: Option<Means>,
+    ) -> Self {
+        let max_open_videos = pool.options().video_decoder_cache_size;
+        let cameras = Arc::new(Cameras::new(Arc::clone(&pool.dataset), max_open_videos));
         Self {
             pool,
             epoch,
-            plan,
+            ahead: Ahead::new(plan, &cameras, means),
             residents: Residents::default(),
-            decoders,
+            cameras: CameraWriter::new(cameras),
             emitted: Coverage::default(),
             skipped,
             peak_episodes: 0,
@@ -72,7 +85,7 @@ impl Epoch {
     /// The number of samples still to come.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.plan.remaining()
+        self.ahead.remaining()
     }
 
     /// What the epoch did so far.
@@ -85,7 +98,11 @@ impl Epoch {
             skipped: self.skipped,
             peak_resident_episodes: self.peak_episodes,
             peak_resident_bytes: self.residents.peak_bytes(),
-            video_decoder_cache: self.decoders.stats(),
+            video_decoder_cache: self.cameras.cameras().cache_stats(),
+            decode: DecodeReport {
+                frames_used: self.cameras.frames_used(),
+                ..self.ahead.report()
+            },
         }
     }
 
@@ -109,9 +126,9 @@ impl Epoch {
 
     fn advance(&mut self, arrays: &mut [Array], row: usize) -> Result<Option<Emission>, Error> {
         let dataset = &self.pool.dataset;
-        for step in self.plan.by_ref() {
-            match step {
-                Step::Admit { episode_index } => {
+        while let Some(next) = self.ahead.next(self.cameras.decoder()) {
+            match next {
+                Next::Admit(episode_index) => {
                     let episode = dataset
                         .metadata
                         .episode(episode_index)
@@ -120,18 +137,19 @@ impl Epoch {
                         .admit(&dataset.source, &dataset.metadata, episode)?;
                     self.peak_episodes = self.peak_episodes.max(self.residents.len());
                 }
-                Step::Evict { episode_index } => self.residents.evict(episode_index),
-                Step::Emit(emission) => {
+                Next::Evict(episode_index) => self.residents.evict(episode_index),
+                Next::Emit(emission, pictures) => {
                     let frame = FrameId {
                         episode_index: emission.episode_index,
                         frame_index: emission.frame_index,
                     };
                     let resident = self
                         .residents
-                        .get_mut(frame.episode_index)
+                        .get(frame.episode_index)
                         .expect("the plan admits an episode before it emits from it");
-                    let cameras = dataset.cameras(&self.decoders);
-                    assemble::write(dataset, &cameras, resident, frame, arrays, row)?;
+                    let sample = (frame, pictures);
+                    assemble::write(dataset, &mut self.cameras, resident, sample, arrays, row)?;
+                    self.ahead.release();
                     self.emitted.record(frame.episode_index, frame.frame_index);
                     return Ok(Some(emission));
                 }

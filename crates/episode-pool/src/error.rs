@@ -235,6 +235,15 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The system gave no thread to decode with.
+    #[error("cannot start decode thread {thread}; choose a smaller `num_threads`")]
+    SpawnDecodeThread {
+        /// The thread's number.
+        thread: usize,
+        /// What the operating system said.
+        source: io::Error,
+    },
+
     /// A worker thread of a loader ended without a result.
     #[error("worker {worker} of the loader ended unexpectedly")]
     WorkerDied {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod array;
 mod batch;
 mod builder;
@@ -19,6 +20,7 @@ mod keep_ranges;
 mod resident;
 mod storage;
 
+pub use ahead::DecodeReport;
 pub use array::{Array, ArrayData, ElementType};
 pub use batch::{Batch, Batches};
 pub use builder::{Builder, FrameType, Options};
@@ -32,6 +34,7 @@ pub use warning::Warning;
 
 pub use dataset;
 pub use decode;
+pub use lookahead;
 pub use pool_core;
 pub use prefetch;
 pub use resume;

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use pool_core::{Coverage, CoverageReport};
 use resume::State;
 
+use crate::ahead::Means;
 use crate::{Batch, Batches, EpisodePool, EpochReport, Error};
 
 /// The most batches that a worker may make ahead: each holds its decoded frames.
@@ -33,7 +34,7 @@ impl Default for LoaderOptions {
     }
 }
 
-/// All workers of a rank, each on its own thread.
+/// All workers of a rank, each on its own thread; their video is decoded by threads that they share.
 ///
 /// Batches come as PyTorch's `DataLoader` hands them out: the workers take turns, one batch each, and one that has no
 /// more drops out. So the sequence depends on the pool's options and the number of workers, never on timing.
@@ -44,6 +45,7 @@ pub struct Loader {
     workers: Vec<EpisodePool>,
     pool: EpisodePool,
     options: LoaderOptions,
+    means: Option<Means>,
 }
 
 impl Loader {
@@ -51,7 +53,8 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] for a batch size or a prefetch out of its range, [`Error::NothingToEmit`] when no worker owns an episode.
+    /// [`Error::Option`] for a batch size or a prefetch out of its range, [`Error::NothingToEmit`] when no worker owns an episode,
+    /// [`Error::SpawnDecodeThread`] when the system gives no more threads.
     pub fn new(pool: &EpisodePool, options: LoaderOptions) -> Result<Self, Error> {
         for (option, value, limit, expected) in [
             ("batch_size", options.batch_size, usize::MAX, "at least 1"),
@@ -77,6 +80,7 @@ impl Loader {
         }
         Ok(Self {
             workers,
+            means: pool.means(pool.options().num_threads)?,
             pool: pool.clone(),
             options,
         })
@@ -119,7 +123,7 @@ impl Loader {
             // One that owns nothing would be a thread for nothing.
             if pool.num_frames() > 0 {
                 let batches = pool
-                    .epoch_from(epoch, skip)?
+                    .epoch_with(epoch, skip, self.means.clone())?
                     .batches(self.options.batch_size, self.options.drop_last)?;
                 workers.push(Worker::spawn(
                     number,

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dataset::Metadata;
-use decode::DecoderCache;
 use pool_core::{Coverage, Plan, PlanOptions, Selection, Sharding, Share, Topology};
 use prefetch::Source;
 use resume::{Position, State};
 
+use crate::ahead::{DecodeThreads, Means, SamplePictures};
 use crate::assemble::{self, FrameId};
 use crate::builder::{Builder, Options};
-use crate::cameras::Cameras;
+use crate::cameras::{CameraWriter, Cameras};
 use crate::resident::Residents;
+use crate::schema::FieldKind;
 use crate::{Epoch, Error, Field, Sample, Warning};
 
 /// The most workers of one rank: far more than a machine has cores.
@@ -40,16 +41,10 @@ impl Dataset {
             .map_or("data", String::as_str)
     }
 
-    pub(crate) fn cameras<'a>(&'a self, decoders: &'a DecoderCache) -> Cameras<'a> {
-        Cameras {
-            source: &self.source,
-            metadata: &self.metadata,
-            last_episodes: &self.last_episodes,
-            decoders,
-            fps: self.metadata.info().fps(),
-            tolerance_s: self.options.tolerance_s,
-            layout: self.options.frame_layout,
-        }
+    fn has_videos(&self) -> bool {
+        self.fields
+            .iter()
+            .any(|field| matches!(field.kind, FieldKind::Video { .. }))
     }
 }
 
@@ -196,9 +191,35 @@ impl EpisodePool {
         if self.num_frames() == 0 && self.topology.consumers_per_rank() == 1 {
             return Err(self.nothing_to_emit());
         }
+        // The rank's other workers have their part of its threads, in processes of their own.
+        let num_threads = self.options().num_threads / self.topology.consumers_per_rank();
+        let means = self.means(num_threads.max(1))?;
+        self.epoch_with(epoch, samples, means)
+    }
+
+    /// Does as [`epoch_from`](Self::epoch_from), with threads that others may use, too.
+    pub(crate) fn epoch_with(
+        &self,
+        epoch: u64,
+        samples: u64,
+        means: Option<Means>,
+    ) -> Result<Epoch, Error> {
         let mut plan = self.plan(epoch)?;
         let skipped = plan.skip_emissions(samples);
-        Ok(Epoch::new(self.clone(), epoch, plan, skipped))
+        Ok(Epoch::new(self.clone(), epoch, plan, skipped, means))
+    }
+
+    /// Starts the threads for a dataset that needs them.
+    pub(crate) fn means(&self, num_threads: usize) -> Result<Option<Means>, Error> {
+        if !self.dataset.has_videos() {
+            return Ok(None);
+        }
+        let num_consumers = self.topology.consumers_per_rank();
+        Ok(Some(Means {
+            threads: Arc::new(DecodeThreads::start(num_threads)?),
+            budget_bytes: self.options().decode_ahead_bytes / num_consumers as u64,
+            num_consumers,
+        }))
     }
 
     /// Where a rank stands after `state.batches_consumed` batches of `state.batch_size` samples, counted over all epochs,
@@ -276,7 +297,7 @@ impl EpisodePool {
         let episode_index = episode.episode_index();
         let mut residents = Residents::default();
         let resident = residents.admit(&dataset.source, metadata, episode)?;
-        let decoders = DecoderCache::new(1);
+        let cameras = Arc::new(Cameras::new(Arc::clone(dataset), 1));
         let frame = FrameId {
             episode_index,
             frame_index,
@@ -284,9 +305,9 @@ impl EpisodePool {
         let mut arrays = assemble::arrays(&dataset.fields, 1);
         assemble::write(
             dataset,
-            &dataset.cameras(&decoders),
+            &mut CameraWriter::new(cameras),
             resident,
-            frame,
+            (frame, SamplePictures::default()),
             &mut arrays,
             0,
         )?;

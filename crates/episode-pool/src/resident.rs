@@ -18,8 +18,6 @@ const MAX_OPEN_FILES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Resident {
     pub(crate) rows: EpisodeRows,
-    /// For each camera that has been looked at: when the episode's first frame shows, on its file's clock.
-    pub(crate) video_starts_s: BTreeMap<String, f64>,
 }
 
 /// The episodes in memory.
@@ -39,7 +37,7 @@ impl Residents {
         source: &Source,
         metadata: &Metadata,
         episode: &Episode,
-    ) -> Result<&mut Resident, Error> {
+    ) -> Result<&Resident, Error> {
         let episode_index = episode.episode_index();
         let failed = |source| Error::Rows {
             episode_index,
@@ -51,10 +49,7 @@ impl Residents {
         let rows = file.read_episode(episode).map_err(failed)?;
         self.size_bytes += rows.nbytes();
         self.peak_bytes = self.peak_bytes.max(self.size_bytes);
-        let resident = Resident {
-            rows,
-            video_starts_s: BTreeMap::new(),
-        };
+        let resident = Resident { rows };
         self.episodes.remove(&episode_index);
         Ok(self.episodes.entry(episode_index).or_insert(resident))
     }
@@ -66,8 +61,8 @@ impl Residents {
         }
     }
 
-    pub(crate) fn get_mut(&mut self, episode_index: usize) -> Option<&mut Resident> {
-        self.episodes.get_mut(&episode_index)
+    pub(crate) fn get(&self, episode_index: usize) -> Option<&Resident> {
+        self.episodes.get(&episode_index)
     }
 
     pub(crate) fn len(&self) -> usize {

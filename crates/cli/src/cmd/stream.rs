@@ -5,11 +5,12 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use episode_pool::decode::{CacheStats, Layout};
+use episode_pool::decode::Layout;
 use episode_pool::pool_core::{Coverage, CoverageReport};
 use episode_pool::resume::State;
 use episode_pool::{
-    Batch, Batches, Builder, EpisodePool, FrameType, Loader, LoaderEpoch, LoaderOptions,
+    Batch, Batches, Builder, DecodeReport, EpisodePool, EpochReport, FrameType, Loader,
+    LoaderEpoch, LoaderOptions,
 };
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
@@ -83,9 +84,17 @@ struct FrameArgs {
     )]
     frame_type: FrameTypeArg,
 
-    /// The most video decoders that a worker keeps open. [default: (pool size + 1) x cameras, at most 128]
-    #[arg(long, value_name = "DECODERS", help_heading = "Camera frames")]
+    /// The most video files that a worker keeps open. [default: (pool size + 1) x cameras, at most 128]
+    #[arg(long, value_name = "FILES", help_heading = "Camera frames")]
     video_decoder_cache_size: Option<NonZeroUsize>,
+
+    /// The threads that decode video, for all workers together. [default: the cores that the process may use]
+    #[arg(long, value_name = "THREADS", help_heading = "Camera frames")]
+    num_threads: Option<NonZeroUsize>,
+
+    /// The most memory for frames decoded before they are emitted, for all workers together. [default: 536870912]
+    #[arg(long, value_name = "BYTES", help_heading = "Camera frames")]
+    decode_ahead_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -106,7 +115,7 @@ enum FrameTypeArg {
 
 impl FrameArgs {
     fn apply(&self, builder: Builder) -> Builder {
-        let builder = builder
+        let mut builder = builder
             .frame_layout(match self.frame_layout {
                 LayoutArg::Hwc => Layout::Hwc,
                 LayoutArg::Chw => Layout::Chw,
@@ -115,10 +124,16 @@ impl FrameArgs {
                 FrameTypeArg::U8 => FrameType::U8,
                 FrameTypeArg::F32 => FrameType::F32,
             });
-        match self.video_decoder_cache_size {
-            Some(decoders) => builder.video_decoder_cache_size(decoders.get()),
-            None => builder,
+        if let Some(files) = self.video_decoder_cache_size {
+            builder = builder.video_decoder_cache_size(files.get());
         }
+        if let Some(threads) = self.num_threads {
+            builder = builder.num_threads(threads.get());
+        }
+        if let Some(bytes) = self.decode_ahead_bytes {
+            builder = builder.decode_ahead_bytes(bytes);
+        }
+        builder
     }
 }
 
@@ -290,16 +305,12 @@ impl Stream {
         }
     }
 
-    /// Stops the workers, and tells the counters of each one's decoders.
-    fn finish(self) -> Vec<CacheStats> {
-        let reports = match self {
+    /// Stops the workers, and tells what each has done.
+    fn finish(self) -> Vec<EpochReport> {
+        match self {
             Self::Rank(batches) => batches.finish(),
             Self::Worker(batches) => vec![batches.report()],
-        };
-        reports
-            .iter()
-            .map(|report| report.video_decoder_cache)
-            .collect()
+        }
     }
 }
 
@@ -359,18 +370,29 @@ struct Summary {
     p99_sample_latency_ms: f64,
     wallclock_s: f64,
     peak_rss_bytes: Option<u64>,
-    video_decoder_cache: DecoderCacheSummary,
+    video_decoder_cache: VideoCacheSummary,
+    decode: DecodeSummary,
     coverage: CoverageSummary,
     #[serde(skip)]
     coverage_report: CoverageReport,
 }
 
 #[derive(Debug, Serialize)]
-struct DecoderCacheSummary {
+struct VideoCacheSummary {
     hits: u64,
     misses: u64,
     evictions: u64,
     hit_rate: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct DecodeSummary {
+    gops_decoded: u64,
+    frames_decoded: u64,
+    frames_used: u64,
+    reuse: f64,
+    decoder_opens: u64,
+    peak_held_bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -393,6 +415,7 @@ impl Summary {
         let coverage = CoverageReport::new(run.selected, measured.received);
         let first_batch_latency_s = *measured.waits_s.first()?;
         let batches = measured.batches() as u64;
+        let reports = stream.finish();
         let latencies_ms = Percentiles::new(measured.sample_latencies_ms);
         Some(Self {
             epoch: run.epoch,
@@ -406,7 +429,8 @@ impl Summary {
             p99_sample_latency_ms: latencies_ms.at(99)?,
             wallclock_s: measured.wallclock_s,
             peak_rss_bytes: memory::peak_rss_bytes(),
-            video_decoder_cache: DecoderCacheSummary::new(&stream.finish()),
+            video_decoder_cache: VideoCacheSummary::new(&reports),
+            decode: DecodeSummary::new(&reports),
             coverage: CoverageSummary {
                 selected: coverage.selected,
                 emitted: coverage.emitted,
@@ -446,35 +470,53 @@ impl Summary {
         if let Some(bytes) = self.peak_rss_bytes {
             writeln!(out, "  peak memory     {:.1} MB", bytes as f64 / 1e6)?;
         }
-        let cache = &self.video_decoder_cache;
-        if cache.hits + cache.misses > 0 {
+        let decode = &self.decode;
+        if decode.frames_used > 0 {
             writeln!(
                 out,
-                "  video decoders  {} hits, {} misses, {} evictions: {:.1} % found open",
-                thousands(cache.hits),
-                thousands(cache.misses),
-                thousands(cache.evictions),
-                cache.hit_rate * 100.0
+                "  video decoding  {} in {} for {} used",
+                count(decode.frames_decoded, "frame"),
+                count(decode.gops_decoded, "pass"),
+                thousands(decode.frames_used),
             )?;
         }
         writeln!(out, "  coverage        {}", self.coverage_report)
     }
 }
 
-impl DecoderCacheSummary {
+impl VideoCacheSummary {
     /// The sum over the workers' caches.
-    fn new(caches: &[CacheStats]) -> Self {
-        let sum = |counter: fn(&CacheStats) -> u64| caches.iter().map(counter).sum::<u64>();
-        let (hits, misses) = (sum(|cache| cache.hits), sum(|cache| cache.misses));
+    fn new(reports: &[EpochReport]) -> Self {
+        let sum = |counter: fn(&EpochReport) -> u64| reports.iter().map(counter).sum::<u64>();
+        let hits = sum(|report| report.video_decoder_cache.hits);
+        let misses = sum(|report| report.video_decoder_cache.misses);
         Self {
             hits,
             misses,
-            evictions: sum(|cache| cache.evictions),
+            evictions: sum(|report| report.video_decoder_cache.evictions),
             hit_rate: if hits + misses == 0 {
                 0.0
             } else {
                 hits as f64 / (hits + misses) as f64
             },
+        }
+    }
+}
+
+impl DecodeSummary {
+    /// The sum over the workers.
+    fn new(reports: &[EpochReport]) -> Self {
+        let mut sum = DecodeReport::default();
+        for report in reports {
+            sum.merge(report.decode);
+        }
+        Self {
+            gops_decoded: sum.gops_decoded,
+            frames_decoded: sum.frames_decoded,
+            frames_used: sum.frames_used,
+            reuse: sum.reuse(),
+            decoder_opens: sum.decoder_opens,
+            peak_held_bytes: sum.peak_held_bytes,
         }
     }
 }

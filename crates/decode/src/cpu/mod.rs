@@ -3,39 +3,45 @@
 #[expect(unsafe_code, reason = "calls into FFmpeg, which is C")]
 pub(crate) mod ffi;
 
-use std::collections::BTreeMap;
-use std::io::SeekFrom;
+mod reference;
 
-use crate::error::{Error, Place};
-use crate::index::{Packet, PacketIndex};
-use crate::video::Media;
-use ffi::{Decoder, Frame, Received};
+use std::ops::ControlFlow;
 
-/// Reads packets from a file and decodes them.
+use crate::error::Error;
+use crate::index::PacketIndex;
+use crate::stream::{Encoded, Stream};
+use ffi::{Decoder, Frame, Parameters, Received};
+use reference::{References, Syntax};
+
+/// One decoder, and what it is in the middle of.
 ///
-/// A frame is these packets, in this order: from the keyframe where its decoding must start ([`PacketIndex::start_for`]) to its own. The
-/// container is not asked again, and nothing is sought by time. Frames are told apart by the number of their packet, never by counting.
+/// It decodes the frames of every stream with its parameters. A frame is these packets, in this order: from the keyframe where its decoding
+/// must start ([`PacketIndex::start_for`]) to its own. The container is not asked again, and nothing is sought by time. Frames are told
+/// apart by the number of their packet, never by counting.
 pub(crate) struct FrameReader {
-    media: Box<dyn Media>,
-    /// Where `media` stands, when known.
-    media_pos: Option<u64>,
-    packet_bytes: Vec<u8>,
     decoder: Decoder,
-    /// What the decoder is in the middle of. None: it must restart.
+    references: References,
+    /// None: it must restart.
     run: Option<Run>,
-    /// Keyframes at which decoding cannot start, and the earlier ones at which it has to.
-    detours: BTreeMap<usize, usize>,
+    /// Bytes that were read before their packets are sent.
+    encoded: Encoded,
+    /// Frames that came out of the decoder so far, wanted or not.
+    num_decoded: u64,
 }
 
 /// Packets sent since the decoder was last restarted.
 #[derive(Debug, Clone, Copy)]
 struct Run {
+    /// The stream that they belong to.
+    stream: u64,
     /// The keyframe where it started.
     start: usize,
     /// The next packet to send.
     next: usize,
     /// Whether the decoder has been told that no packet follows.
     drained: bool,
+    /// Whether packets were left out that no other refers to.
+    skipped: bool,
     /// The pts of the last frame that came out.
     last_pts: i64,
 }
@@ -53,9 +59,12 @@ struct Group<'a> {
 
 /// A group to decode, and all that is needed for it.
 struct Task<'a> {
-    index: &'a PacketIndex,
-    place: &'a Place,
+    stream: &'a Stream,
     group: Group<'a>,
+    /// The group's wanted packets, in decode order.
+    in_decode_order: Vec<usize>,
+    /// Asked before every packet: whether anybody still waits for the frames.
+    interrupt: &'a dyn Fn() -> bool,
 }
 
 /// What is done when all packets of a group are sent, and frames of it are still to come.
@@ -73,17 +82,27 @@ enum Stop {
     Decoder(Error),
     /// Anything else.
     Other(Error),
+    /// Nobody waits any more.
+    Interrupted,
 }
 
+/// What a read came to: all wanted frames, or none after an interruption.
+pub(crate) type Outcome = ControlFlow<()>;
+
 impl FrameReader {
-    pub(crate) fn new(media: Box<dyn Media>, decoder: Decoder) -> Self {
+    /// For streams with these parameters, by `decoder`, which was opened for them.
+    pub(crate) fn new(decoder: Decoder, parameters: &Parameters) -> Self {
+        let syntax = match parameters.codec_name() {
+            "h264" => Syntax::H264,
+            "hevc" => Syntax::Hevc,
+            _ => Syntax::Other,
+        };
         Self {
-            media,
-            media_pos: None,
-            packet_bytes: Vec::new(),
+            references: References::new(syntax, parameters.extradata()),
             decoder,
             run: None,
-            detours: BTreeMap::new(),
+            encoded: Encoded::default(),
+            num_decoded: 0,
         }
     }
 
@@ -91,34 +110,44 @@ impl FrameReader {
         self.decoder.name()
     }
 
+    /// The number of frames that came out of the decoder since the last call, wanted or not.
+    pub(crate) fn take_num_decoded(&mut self) -> u64 {
+        std::mem::take(&mut self.num_decoded)
+    }
+
     /// Decodes the frames of the packets `wanted`, which are sorted by pts and distinct, and hands out each, in this order, with its place
     /// in `wanted`.
     ///
-    /// What comes out does not depend on what was asked before.
+    /// What comes out does not depend on what was asked before. `encoded` holds bytes of the stream that were read already.
     pub(crate) fn read(
         &mut self,
-        index: &PacketIndex,
+        stream: &Stream,
+        encoded: Encoded,
         wanted: &[usize],
-        place: &Place,
-        mut each: impl FnMut(usize, &Frame) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        interrupt: &dyn Fn() -> bool,
+        mut each: impl FnMut(usize, &mut Frame) -> Result<(), Error>,
+    ) -> Result<Outcome, Error> {
+        self.encoded = encoded;
         let mut done = 0;
         while done < wanted.len() {
-            let group = next_group(index, &wanted[done..]).ok_or_else(|| {
-                let what =
-                    "no keyframe precedes it in the file, so that its decoding can start nowhere";
-                place.decode(index.packet_s(wanted[done]), what, None)
-            })?;
+            let group = next_group(&stream.index, &wanted[done..])
+                .ok_or_else(|| stream.no_start(wanted[done]))?;
             let len = group.wanted.len();
+            let mut in_decode_order = group.wanted.to_vec();
+            in_decode_order.sort_unstable();
             let task = Task {
-                index,
-                place,
+                stream,
                 group,
+                in_decode_order,
+                interrupt,
             };
-            self.read_group(&task, |nth, frame| each(done + nth, frame))?;
-            done += len;
+            match self.read_group(&task, |nth, frame| each(done + nth, frame)) {
+                Ok(()) => done += len,
+                Err(Stop::Interrupted) => return Ok(ControlFlow::Break(())),
+                Err(Stop::Decoder(error) | Stop::Other(error)) => return Err(error),
+            }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Decodes one group.
@@ -129,66 +158,63 @@ impl FrameReader {
     fn read_group(
         &mut self,
         task: &Task<'_>,
-        mut each: impl FnMut(usize, &Frame) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let reaches = |run: &Run| run.reaches(task.index, &task.group);
+        mut each: impl FnMut(usize, &mut Frame) -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        let reaches = |run: &Run| run.reaches(task.stream, &task.group);
+        let detour = task.stream.detour(task.group.start);
         if let Some(run) = self.run.take().filter(|run| reaches(&run.undrained())) {
             let run = if reaches(&run) {
                 run
             } else {
-                self.restart(self.detour(task.group.start))
+                self.restart(task, detour)
             };
             match self.go_on(run, task, AtEnd::Feed, &mut each) {
                 Err(Stop::Decoder(_)) => {}
-                Err(Stop::Other(error)) => return Err(error),
-                Ok(()) => return Ok(()),
+                done => return done,
             }
         }
         let start = task.group.start;
-        let first_error = match self.start_over(self.detour(start), task, &mut each)? {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
+        let first_error = match self.start_over(detour, task, &mut each) {
+            Err(Stop::Decoder(error)) => error,
+            done => return done,
         };
         // A keyframe of H.264 need not be an IDR picture: the packets after it may let go of pictures from before it, which a
         // decoder that started there calls damage. One that started earlier does not. Other codecs have no such keyframes, and
         // an earlier start could only hide that theirs is damaged.
         if self.decoder.name() == "h264" {
-            for earlier in task.index.starts_before(start) {
-                if self.start_over(earlier, task, &mut each)?.is_ok() {
-                    self.detours.insert(start, earlier);
-                    return Ok(());
+            for earlier in task.stream.index.starts_before(start) {
+                match self.start_over(earlier, task, &mut each) {
+                    Err(Stop::Decoder(_)) => {}
+                    Ok(()) => {
+                        task.stream.add_detour(start, earlier);
+                        return Ok(());
+                    }
+                    stop => return stop,
                 }
             }
         }
-        Err(first_error)
+        Err(Stop::Decoder(first_error))
     }
 
-    /// Where decoding that should start at the keyframe `start` is known to have to start.
-    fn detour(&self, start: usize) -> usize {
-        self.detours.get(&start).copied().unwrap_or(start)
-    }
-
-    /// Decodes one group by itself, from a keyframe on. The inner error is the decoder's, which another start may spare.
+    /// Decodes one group by itself, from a keyframe on.
     fn start_over(
         &mut self,
         start: usize,
         task: &Task<'_>,
-        each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
-    ) -> Result<Result<(), Error>, Error> {
-        let run = self.restart(start);
-        match self.go_on(run, task, AtEnd::Drain, each) {
-            Ok(()) => Ok(Ok(())),
-            Err(Stop::Decoder(error)) => Ok(Err(error)),
-            Err(Stop::Other(error)) => Err(error),
-        }
+        each: &mut impl FnMut(usize, &mut Frame) -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        let run = self.restart(task, start);
+        self.go_on(run, task, AtEnd::Drain, each)
     }
 
-    fn restart(&mut self, start: usize) -> Run {
+    fn restart(&mut self, task: &Task<'_>, start: usize) -> Run {
         self.decoder.restart();
         Run {
+            stream: task.stream.id,
             start,
             next: start,
             drained: false,
+            skipped: false,
             last_pts: i64::MIN,
         }
     }
@@ -199,11 +225,11 @@ impl FrameReader {
         mut run: Run,
         task: &Task<'_>,
         at_end: AtEnd,
-        each: &mut impl FnMut(usize, &Frame) -> Result<(), Error>,
+        each: &mut impl FnMut(usize, &mut Frame) -> Result<(), Error>,
     ) -> Result<(), Stop> {
         for (nth, &wanted) in task.group.wanted.iter().enumerate() {
             self.advance(&mut run, wanted, task, at_end)?;
-            each(nth, self.decoder.frame()).map_err(Stop::Other)?;
+            each(nth, self.decoder.frame_mut()).map_err(Stop::Other)?;
         }
         self.run = Some(run);
         Ok(())
@@ -217,9 +243,13 @@ impl FrameReader {
         task: &Task<'_>,
         at_end: AtEnd,
     ) -> Result<(), Stop> {
-        let packets = task.index.packets();
+        let packets = task.stream.index.packets();
         let fail = |what: String, source| {
-            Stop::Decoder(task.place.decode(task.index.packet_s(wanted), what, source))
+            Stop::Decoder(task.stream.place.decode(
+                task.stream.index.packet_s(wanted),
+                what,
+                source,
+            ))
         };
         loop {
             let received = self
@@ -228,6 +258,7 @@ impl FrameReader {
                 .map_err(|source| fail(format!("before packet {}", run.next), Some(source)))?;
             match received {
                 Received::Frame => {
+                    self.num_decoded += 1;
                     let frame = self.decoder.frame();
                     let id = usize::try_from(frame.id()).ok();
                     if let Some(packet) = id.and_then(|id| packets.get(id)) {
@@ -260,46 +291,47 @@ impl FrameReader {
                         .map_err(|source| fail("after its last packet".to_owned(), Some(source)))?;
                     run.drained = true;
                 }
-                Received::NeedsPacket => {
-                    let (number, packet) = (run.next, packets[run.next]);
-                    run.next += 1;
-                    // What leads the keyframe of the start refers to what was not decoded. Nothing that follows refers to it.
-                    if packet.pts >= packets[run.start].pts {
-                        self.read_packet(number, packet, task.place)
-                            .map_err(Stop::Other)?;
-                        let id = i64::try_from(number).expect("MAX_PACKETS is below i64::MAX");
-                        self.decoder
-                            .send(id, &self.packet_bytes)
-                            .map_err(|source| fail(format!("at packet {number}"), Some(source)))?;
-                    }
-                }
+                Received::NeedsPacket => self.feed(run, task, at_end, &fail)?,
             }
         }
     }
 
-    /// Reads a packet's bytes into `packet_bytes`.
-    fn read_packet(&mut self, number: usize, packet: Packet, place: &Place) -> Result<(), Error> {
-        let failed = |source| {
-            place.io(
-                format!(
-                    "read packet {number}, {} bytes at byte {}",
-                    packet.size, packet.pos
-                ),
-                source,
-            )
-        };
-        if self.media_pos.take() != Some(packet.pos) {
-            self.media
-                .seek(SeekFrom::Start(packet.pos))
-                .map_err(failed)?;
+    /// Sends the run's next packet.
+    fn feed(
+        &mut self,
+        run: &mut Run,
+        task: &Task<'_>,
+        at_end: AtEnd,
+        fail: &impl Fn(String, Option<crate::FfmpegError>) -> Stop,
+    ) -> Result<(), Stop> {
+        if (task.interrupt)() {
+            return Err(Stop::Interrupted);
         }
-        // The scan has checked that the file is long enough for this.
-        self.packet_bytes.resize(packet.size as usize, 0);
-        self.media
-            .read_exact(&mut self.packet_bytes)
-            .map_err(failed)?;
-        self.media_pos = Some(packet.pos + u64::from(packet.size));
-        Ok(())
+        let packets = task.stream.index.packets();
+        let number = run.next;
+        run.next += 1;
+        // What leads the keyframe of the start refers to what was not decoded. Nothing that follows refers to it.
+        if packets[number].pts < packets[run.start].pts {
+            return Ok(());
+        }
+        let last = task.group.end.max(number);
+        let bytes = task
+            .stream
+            .packet_bytes(&mut self.encoded, number, last)
+            .map_err(Stop::Other)?;
+        // A frame that nobody wants must be decoded where others refer to it. Where none does, it is left out; but not in a run that is
+        // fed on, which may be asked for the frame later.
+        if at_end == AtEnd::Drain
+            && task.in_decode_order.binary_search(&number).is_err()
+            && self.references.can_leave_out(bytes)
+        {
+            run.skipped = true;
+            return Ok(());
+        }
+        let id = i64::try_from(number).expect("MAX_PACKETS is below i64::MAX");
+        self.decoder
+            .send(id, bytes)
+            .map_err(|source| fail(format!("at packet {number}"), Some(source)))
     }
 }
 
@@ -322,14 +354,20 @@ impl Run {
     }
 
     /// Whether all frames of a group can still come out, at no greater cost than from the group's own keyframe.
-    fn reaches(&self, index: &PacketIndex, group: &Group<'_>) -> bool {
+    fn reaches(&self, stream: &Stream, group: &Group<'_>) -> bool {
+        self.stream == stream.id && self.reaches_in(&stream.index, group)
+    }
+
+    fn reaches_in(&self, index: &PacketIndex, group: &Group<'_>) -> bool {
         let ahead = index.packets()[group.wanted[0]].pts > self.last_pts;
         let fed = if self.drained {
             group.end < self.next
         } else {
             group.start <= self.next
         };
-        ahead && fed && self.start <= group.start
+        // What was sent may have been left out.
+        let whole = !self.skipped || group.wanted.iter().all(|&packet| packet >= self.next);
+        ahead && fed && whole && self.start <= group.start
     }
 }
 
@@ -355,6 +393,7 @@ fn next_group<'a>(index: &PacketIndex, wanted: &'a [usize]) -> Option<Group<'a>>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::Packet;
     use crate::time::TimeBase;
 
     /// Two closed GOPs, I0 P3 B1 B2 | I4 P7 B5 B6, and a third of one frame.
@@ -404,9 +443,12 @@ mod tests {
     #[test]
     fn a_run_goes_on_only_towards_frames_that_are_still_to_come() {
         let index = index();
-        let reaches =
-            |run: Run, wanted: usize| run.reaches(&index, &next_group(&index, &[wanted]).unwrap());
+        let reaches = |run: Run, wanted: usize| {
+            run.reaches_in(&index, &next_group(&index, &[wanted]).unwrap())
+        };
         let run = Run {
+            stream: 1,
+            skipped: false,
             start: 0,
             next: 2,
             drained: false,
@@ -419,6 +461,14 @@ mod tests {
             reaches(Run { next: 4, ..run }, 4),
             "the next keyframe follows"
         );
+        let skipped = Run {
+            skipped: true,
+            ..run
+        };
+        assert!(
+            reaches(skipped, 2) && !reaches(skipped, 1),
+            "what was sent may have been left out"
+        );
         let drained = Run {
             drained: true,
             ..run
@@ -430,6 +480,8 @@ mod tests {
         assert!(
             !reaches(
                 Run {
+                    stream: 1,
+                    skipped: false,
                     start: 4,
                     next: 5,
                     drained: false,

@@ -1,11 +1,11 @@
-//! The decoder cache: bounded, shared, counted.
+//! The cache of open videos: bounded, shared, counted.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use decode::{CacheStats, DecoderCache, Error, Video, VideoOptions};
+use decode::{CacheStats, Error, Video, VideoCache, VideoOptions};
 
 use crate::clips;
 
@@ -57,15 +57,12 @@ impl Seek for OpenFile {
     }
 }
 
-fn read(cache: &DecoderCache, files: &Arc<Files>, key: usize) {
+fn read(cache: &VideoCache, files: &Arc<Files>, key: usize) {
     let frame = key % 20;
-    let rgb = cache
-        .decode_with(
-            &key.to_string(),
-            || files.open("a.mp4"),
-            |video| clips::rgb(video, &[frame as f64 / 10.0]),
-        )
+    let video = cache
+        .get_or_open(&key.to_string(), || files.open("a.mp4"))
         .unwrap();
+    let rgb = clips::rgb(&video, &[frame as f64 / 10.0]).unwrap();
     assert_eq!(usize::from(clips::number(&rgb[0], 64)), frame);
 }
 
@@ -75,7 +72,7 @@ fn counts(stats: CacheStats) -> (u64, u64, u64) {
 
 #[test]
 fn the_least_recently_used_is_closed_first() {
-    let (cache, files) = (DecoderCache::new(2), Arc::<Files>::default());
+    let (cache, files) = (VideoCache::new(2), Arc::<Files>::default());
     for key in [1, 2, 1, 3, 1, 2] {
         read(&cache, &files, key);
     }
@@ -90,7 +87,7 @@ fn the_least_recently_used_is_closed_first() {
 #[test]
 fn open_files_stay_within_the_capacity() {
     for capacity in [0, 1, 4] {
-        let (cache, files) = (DecoderCache::new(capacity), Arc::<Files>::default());
+        let (cache, files) = (VideoCache::new(capacity), Arc::<Files>::default());
         for key in 0..100 {
             read(&cache, &files, key);
             assert!(files.num_open() <= capacity, "{} open", files.num_open());
@@ -106,7 +103,7 @@ fn open_files_stay_within_the_capacity() {
 
 #[test]
 fn open_files_stay_within_the_capacity_and_the_threads() {
-    let (cache, files) = (DecoderCache::new(4), Arc::<Files>::default());
+    let (cache, files) = (VideoCache::new(4), Arc::<Files>::default());
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (cache, files) = (&cache, &files);
@@ -133,11 +130,7 @@ fn open_files_stay_within_the_capacity_and_the_threads() {
 
 #[test]
 fn threads_that_want_one_video_open_it_once() {
-    let (cache, files, barrier) = (
-        DecoderCache::new(4),
-        Arc::<Files>::default(),
-        Barrier::new(4),
-    );
+    let (cache, files, barrier) = (VideoCache::new(4), Arc::<Files>::default(), Barrier::new(4));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -152,78 +145,38 @@ fn threads_that_want_one_video_open_it_once() {
 
 #[test]
 fn a_video_in_use_is_not_closed_under_its_user() {
-    let (cache, files) = (DecoderCache::new(1), Arc::<Files>::default());
-    let number = cache.decode_with(
-        "a",
-        || files.open("a.mp4"),
-        |video| {
-            // Pushes "a" out while it is in use.
-            read(&cache, &files, 1);
-            assert_eq!((files.num_open(), cache.stats().evictions), (2, 1));
-            clips::rgb(video, &[0.3]).map(|frames| clips::number(&frames[0], 64))
-        },
-    );
-    assert_eq!(number.unwrap(), 3);
+    let (cache, files) = (VideoCache::new(1), Arc::<Files>::default());
+    let video = cache.get_or_open("a", || files.open("a.mp4")).unwrap();
+    // Pushes "a" out while it is in use.
+    read(&cache, &files, 1);
+    assert_eq!((files.num_open(), cache.stats().evictions), (2, 1));
+    let frames = clips::rgb(&video, &[0.3]).unwrap();
+    assert_eq!(clips::number(&frames[0], 64), 3);
+    drop(video);
     assert_eq!(files.num_open(), 1, "closed once its use ended");
 }
 
 #[test]
 fn what_does_not_open_takes_no_place() {
-    let (cache, files) = (DecoderCache::new(1), Arc::<Files>::default());
+    let (cache, files) = (VideoCache::new(1), Arc::<Files>::default());
     read(&cache, &files, 1);
-    let failed = cache.decode_with("b", || Err("it is locked"), |_| Ok(()));
-    assert_eq!(failed, Err("it is locked"));
+    let failed = cache.get_or_open("b", || Err("it is locked"));
+    assert_eq!(failed.err(), Some("it is locked"));
     // It opens the next time.
-    assert_eq!(
-        cache
-            .decode_with(
-                "b",
-                || files.open("b.mp4"),
-                |video| Ok(video.info().num_frames)
-            )
-            .unwrap(),
-        20
-    );
+    let video = cache.get_or_open("b", || files.open("b.mp4")).unwrap();
+    assert_eq!(video.info().num_frames, 20);
 }
 
 #[test]
-fn an_error_in_use_keeps_the_video_and_a_panic_does_not() {
-    let (cache, files) = (DecoderCache::new(2), Arc::<Files>::default());
-    let failed = cache.decode_with(
-        "a",
-        || files.open("a.mp4"),
-        |video| clips::rgb(video, &[99.0]),
-    );
-    assert!(failed.unwrap_err().is_frame_not_found());
-    cache
-        .decode_with(
-            "a",
-            || files.open("a.mp4"),
-            |video| clips::rgb(video, &[0.0]),
-        )
-        .unwrap();
-    assert_eq!(
-        (files.opened.load(Ordering::SeqCst), cache.stats().hits),
-        (1, 1)
-    );
-
+fn a_panic_while_opening_leaves_the_next_to_open() {
+    let (cache, files) = (VideoCache::new(2), Arc::<Files>::default());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        cache.decode_with(
-            "a",
-            || files.open("a.mp4"),
-            |_| -> Result<(), Error> { panic!("mine") },
-        )
+        cache.get_or_open("a", || -> Result<Video, Error> { panic!("mine") })
     }));
-    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"mine"));
-    cache
-        .decode_with(
-            "a",
-            || files.open("a.mp4"),
-            |video| clips::rgb(video, &[0.0]),
-        )
-        .unwrap();
     assert_eq!(
-        (files.opened.load(Ordering::SeqCst), files.num_open()),
-        (2, 1)
+        panicked.err().unwrap().downcast_ref::<&str>(),
+        Some(&"mine")
     );
+    cache.get_or_open("a", || files.open("a.mp4")).unwrap();
+    assert_eq!(files.num_open(), 1);
 }

@@ -2,7 +2,9 @@
 
 use std::io::Cursor;
 
-use decode::{Error, Layout, Pixels, Video, VideoOptions};
+use std::cell::RefCell;
+
+use decode::{Decoder, Error, Layout, Pixels, Video, VideoOptions};
 
 /// A clip with its frames' numbers burned in.
 pub(crate) struct Clip {
@@ -76,10 +78,10 @@ pub(crate) fn open_bytes(bytes: Vec<u8>, name: &str) -> Result<Video, Error> {
 }
 
 /// One `[H, W, 3]` frame per time, with the tolerance that loaders use.
-pub(crate) fn rgb(video: &mut Video, times_s: &[f64]) -> Result<Vec<Vec<u8>>, Error> {
+pub(crate) fn rgb(video: &Video, times_s: &[f64]) -> Result<Vec<Vec<u8>>, Error> {
     let frame_len = video.info().height * video.info().width * 3;
     let mut out = vec![0; frame_len * times_s.len()];
-    video.decode(times_s, 1e-4, Layout::Hwc, Pixels::U8(&mut out))?;
+    decode(video, times_s, 1e-4, Layout::Hwc, Pixels::U8(&mut out))?;
     Ok(out.chunks_exact(frame_len).map(<[u8]>::to_vec).collect())
 }
 
@@ -115,4 +117,18 @@ impl Random {
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
+}
+
+/// Decodes with one decoder for all videos of a test, as a loader's thread does.
+pub(crate) fn decode(
+    video: &Video,
+    times_s: &[f64],
+    tolerance_s: f64,
+    layout: Layout,
+    out: Pixels<'_>,
+) -> Result<(), Error> {
+    thread_local! {
+        static DECODER: RefCell<Decoder> = RefCell::default();
+    }
+    DECODER.with_borrow_mut(|decoder| decoder.decode(video, times_s, tolerance_s, layout, out))
 }

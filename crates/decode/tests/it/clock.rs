@@ -11,11 +11,16 @@ fn count(rgb: &[u8]) -> usize {
     digit(8, 8) + 16 * digit(24, 4) + 256 * digit(24, 12)
 }
 
-fn not_found(video: &mut Video, time_s: f64, tolerance_s: f64) -> Error {
+fn not_found(video: &Video, time_s: f64, tolerance_s: f64) -> Error {
     let mut out = vec![0; video.info().height * video.info().width * 3];
-    let error = video
-        .decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U8(&mut out))
-        .unwrap_err();
+    let error = clips::decode(
+        video,
+        &[time_s],
+        tolerance_s,
+        Layout::Hwc,
+        Pixels::U8(&mut out),
+    )
+    .unwrap_err();
     assert!(
         error.is_frame_not_found() && !error.is_damaged_file(),
         "{error}"
@@ -25,13 +30,13 @@ fn not_found(video: &mut Video, time_s: f64, tolerance_s: f64) -> Error {
 
 #[test]
 fn a_clip_that_starts_at_5_s_is_asked_from_5_s_on() {
-    let mut video = clips::open("offset");
-    let frames = clips::rgb(&mut video, &[5.0, 8.9]).unwrap();
+    let video = clips::open("offset");
+    let frames = clips::rgb(&video, &[5.0, 8.9]).unwrap();
     assert_eq!(
         [clips::number(&frames[0], 64), clips::number(&frames[1], 64)],
         [0, 39]
     );
-    let error = not_found(&mut video, 0.0, 1e-4);
+    let error = not_found(&video, 0.0, 1e-4);
     assert_eq!(
         error.to_string(),
         "offset.mp4: camera `wrist` has no frame within 0.0001 s of 0.000000 s; the nearest is at 5.000000 s, and the file's frames \
@@ -42,7 +47,7 @@ fn a_clip_that_starts_at_5_s_is_asked_from_5_s_on() {
 #[test]
 fn a_time_past_the_end_tells_the_real_end() {
     // The case of merged datasets whose offsets were not reset.
-    let error = not_found(&mut clips::open("b_frames"), 1058.0, 1e-4);
+    let error = not_found(&clips::open("b_frames"), 1058.0, 1e-4);
     let Error::FrameNotFound {
         file,
         camera,
@@ -64,8 +69,8 @@ fn a_time_past_the_end_tells_the_real_end() {
 
 #[test]
 fn a_time_in_a_gap_is_not_the_neighbour() {
-    let mut video = clips::open("uneven");
-    not_found(&mut video, 0.3, 1e-4);
+    let video = clips::open("uneven");
+    not_found(&video, 0.3, 1e-4);
     assert_eq!(video.nearest(0.3).unwrap(), (2, 0.2));
     assert_eq!(video.nearest(0.41).unwrap(), (3, 0.5));
 }
@@ -73,27 +78,33 @@ fn a_time_in_a_gap_is_not_the_neighbour() {
 #[test]
 fn the_tolerance_itself_is_within_the_tolerance() {
     for name in ["b_frames", "long_30", "long_30000_1001"] {
-        let mut video = clips::open(name);
+        let video = clips::open(name);
         let half_s = video.frame_interval_s() / 2.0;
         let mut out = vec![0; video.info().height * video.info().width * 3];
         for frame in 0..40 {
             let time_s = f64::from(frame) * video.frame_interval_s();
             for tolerance_s in [half_s, 1e-4] {
                 let mut decode = |time_s| {
-                    video.decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U8(&mut out))
+                    clips::decode(
+                        &video,
+                        &[time_s],
+                        tolerance_s,
+                        Layout::Hwc,
+                        Pixels::U8(&mut out),
+                    )
                 };
                 decode(time_s + tolerance_s).unwrap();
                 decode(time_s - tolerance_s).unwrap();
             }
         }
-        not_found(&mut video, -half_s - 1e-6, half_s);
-        not_found(&mut video, 1e-4 + 1e-6, 1e-4);
+        not_found(&video, -half_s - 1e-6, half_s);
+        not_found(&video, 1e-4 + 1e-6, 1e-4);
     }
 }
 
 #[test]
 fn times_that_are_no_numbers_are_refused() {
-    let mut video = clips::open("b_frames");
+    let video = clips::open("b_frames");
     let mut out = vec![0; 64 * 48 * 3];
     for (time_s, tolerance_s) in [
         (f64::NAN, 0.1),
@@ -102,18 +113,21 @@ fn times_that_are_no_numbers_are_refused() {
         (0.0, -1e-9),
         (0.0, f64::INFINITY),
     ] {
-        let error = video
-            .decode(&[time_s], tolerance_s, Layout::Hwc, Pixels::U8(&mut out))
-            .unwrap_err();
+        let error = clips::decode(
+            &video,
+            &[time_s],
+            tolerance_s,
+            Layout::Hwc,
+            Pixels::U8(&mut out),
+        )
+        .unwrap_err();
         assert!(matches!(error, Error::InvalidTime { .. }), "{error}");
     }
     assert!(matches!(
         video.nearest(f64::NAN),
         Err(Error::InvalidTime { .. })
     ));
-    let error = video
-        .decode(&[0.0], -1.0, Layout::Hwc, Pixels::U8(&mut out))
-        .unwrap_err();
+    let error = clips::decode(&video, &[0.0], -1.0, Layout::Hwc, Pixels::U8(&mut out)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "b_frames.mp4: camera `wrist`: tolerance_s must be finite and not negative, found -1"
@@ -127,7 +141,7 @@ fn late_episodes_with_rounded_offsets_are_right_at_both_ends() {
         ("long_30", 30.0_f64),
         ("long_30000_1001", 30_000.0 / 1001.0),
     ] {
-        let mut video = clips::open(name);
+        let video = clips::open(name);
         let half_s = video.frame_interval_s() / 2.0;
         assert!((half_s - 0.5 / fps).abs() < 1e-6);
         let (mut first, mut from_s) = (0, 0.0_f32);
@@ -136,8 +150,7 @@ fn late_episodes_with_rounded_offsets_are_right_at_both_ends() {
             for frame in [0, length - 1] {
                 let time_s = f64::from(from_s) + f64::from(frame as f32 / fps as f32);
                 let mut rgb = vec![0; 32 * 16 * 3];
-                video
-                    .decode(&[time_s], half_s, Layout::Hwc, Pixels::U8(&mut rgb))
+                clips::decode(&video, &[time_s], half_s, Layout::Hwc, Pixels::U8(&mut rgb))
                     .unwrap();
                 assert_eq!(
                     count(&rgb),
@@ -146,11 +159,11 @@ fn late_episodes_with_rounded_offsets_are_right_at_both_ends() {
                 );
                 assert_eq!(video.nearest(time_s).unwrap().0, first + frame);
                 // With the usual tolerance a rounded time may be refused, but is never another frame's.
-                match clips::rgb(&mut video, &[time_s]) {
+                match clips::rgb(&video, &[time_s]) {
                     Ok(frames) => assert_eq!(count(&frames[0]), first + frame),
                     Err(error) => assert!(error.is_frame_not_found(), "{error}"),
                 }
-                not_found(&mut video, time_s + 2e-3, 1e-4);
+                not_found(&video, time_s + 2e-3, 1e-4);
             }
             first += length;
             from_s += length as f32 / fps as f32;

@@ -16,7 +16,7 @@ fn range_and_matrix_follow_the_tags() {
         "smpte170m_pc",
         "untagged",
     ] {
-        let frames = clips::rgb(&mut clips::open(&format!("color_{name}")), &[0.0, 0.1]).unwrap();
+        let frames = clips::rgb(&clips::open(&format!("color_{name}")), &[0.0, 0.1]).unwrap();
         for rgb in frames {
             for (quarter, expected) in QUARTERS.iter().enumerate() {
                 let (x, y) = (16 + 32 * (quarter % 2), 12 + 24 * (quarter / 2));
@@ -34,16 +34,16 @@ fn range_and_matrix_follow_the_tags() {
 
 #[test]
 fn ten_bits_are_rounded_to_eight() {
-    let eight = clips::rgb(&mut clips::open("b_frames"), &[0.5])
+    let eight = clips::rgb(&clips::open("b_frames"), &[0.5])
         .unwrap()
         .remove(0);
     for name in ["h264_10bit", "hevc_10bit"] {
-        let mut video = clips::open(name);
+        let video = clips::open(name);
         assert_eq!(
             (video.info().pixel_format.as_str(), video.info().kind),
             ("yuv420p10le", Kind::Color)
         );
-        let ten = clips::rgb(&mut video, &[0.5]).unwrap().remove(0);
+        let ten = clips::rgb(&video, &[0.5]).unwrap().remove(0);
         let mean = eight
             .iter()
             .zip(&ten)
@@ -60,9 +60,9 @@ fn ten_bits_are_rounded_to_eight() {
 #[test]
 fn odd_sides_have_all_their_pixels() {
     for name in ["odd_vp9", "odd_h264_444"] {
-        let mut video = clips::open(name);
+        let video = clips::open(name);
         assert_eq!((video.info().width, video.info().height), (65, 49));
-        let frames = clips::rgb(&mut video, &[0.0, 0.7]).unwrap();
+        let frames = clips::rgb(&video, &[0.0, 0.7]).unwrap();
         for rgb in &frames {
             // The last column and row show what is beside them; bytes that were not written would be 0.
             let pixel = |x: usize, y: usize| &rgb[(y * 65 + x) * 3..][..3];
@@ -82,25 +82,33 @@ fn odd_sides_have_all_their_pixels() {
 #[test]
 fn layouts_and_types_hold_the_same_values() {
     for name in ["b_frames", "odd_vp9"] {
-        let mut video = clips::open(name);
+        let video = clips::open(name);
         let (height, width) = (video.info().height, video.info().width);
         let times_s = [0.4, 0.1, 0.4];
-        let expected = clips::rgb(&mut video, &times_s).unwrap().concat();
+        let expected = clips::rgb(&video, &times_s).unwrap().concat();
 
         let mut chw = vec![0; expected.len()];
-        video
-            .decode(&times_s, 1e-4, Layout::Chw, Pixels::U8(&mut chw))
-            .unwrap();
+        clips::decode(&video, &times_s, 1e-4, Layout::Chw, Pixels::U8(&mut chw)).unwrap();
         let mut floats = [
             vec![f32::NAN; expected.len()],
             vec![f32::NAN; expected.len()],
         ];
-        video
-            .decode(&times_s, 1e-4, Layout::Hwc, Pixels::F32(&mut floats[0]))
-            .unwrap();
-        video
-            .decode(&times_s, 1e-4, Layout::Chw, Pixels::F32(&mut floats[1]))
-            .unwrap();
+        clips::decode(
+            &video,
+            &times_s,
+            1e-4,
+            Layout::Hwc,
+            Pixels::F32(&mut floats[0]),
+        )
+        .unwrap();
+        clips::decode(
+            &video,
+            &times_s,
+            1e-4,
+            Layout::Chw,
+            Pixels::F32(&mut floats[1]),
+        )
+        .unwrap();
 
         for t in 0..3 {
             for pixel in 0..height * width {
@@ -118,16 +126,16 @@ fn layouts_and_types_hold_the_same_values() {
 
 #[test]
 fn the_output_is_exactly_as_long_as_the_frames() {
-    let mut video = clips::open("b_frames");
+    let video = clips::open("b_frames");
     for len in [0, 64 * 48 * 3 * 2 - 1, 64 * 48 * 3 * 2 + 1] {
-        let error = video
-            .decode(
-                &[0.0, 0.1],
-                1e-4,
-                Layout::Hwc,
-                Pixels::U8(&mut vec![0; len]),
-            )
-            .unwrap_err();
+        let error = clips::decode(
+            &video,
+            &[0.0, 0.1],
+            1e-4,
+            Layout::Hwc,
+            Pixels::U8(&mut vec![0; len]),
+        )
+        .unwrap_err();
         assert!(
             matches!(error, Error::OutputLength { expected: 18_432, found, .. } if found == len),
             "{error}"

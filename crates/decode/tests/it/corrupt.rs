@@ -35,7 +35,7 @@ fn packets(bytes: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// Decodes all frames, one by one, and tells which are unlike the truth: (errors, wrong frames).
-fn faults(video: &mut Video, clip: &Clip, truth: &[Vec<u8>]) -> (usize, usize) {
+fn faults(video: &Video, clip: &Clip, truth: &[Vec<u8>]) -> (usize, usize) {
     let (mut errors, mut wrong) = (0, 0);
     for (frame, expected) in truth.iter().enumerate() {
         match clips::rgb(video, &[clip.time_s(frame)]) {
@@ -58,7 +58,7 @@ fn faults(video: &mut Video, clip: &Clip, truth: &[Vec<u8>]) -> (usize, usize) {
 fn a_packet_that_is_a_hole_is_an_error_and_no_wrong_frame() {
     for clip in with_sample_table() {
         let bytes = clips::bytes(clip.name);
-        let truth = clips::rgb(&mut clips::open(clip.name), &clip.times_s()).unwrap();
+        let truth = clips::rgb(&clips::open(clip.name), &clip.times_s()).unwrap();
         for range in packets(&bytes) {
             let mut damaged = bytes.clone();
             damaged[range].fill(0);
@@ -69,8 +69,8 @@ fn a_packet_that_is_a_hole_is_an_error_and_no_wrong_frame() {
                     "{}: {error:?}",
                     clip.name
                 ),
-                Ok(mut video) => {
-                    let (errors, wrong) = faults(&mut video, &clip, &truth);
+                Ok(video) => {
+                    let (errors, wrong) = faults(&video, &clip, &truth);
                     assert!(
                         errors > 0 && wrong == 0,
                         "{}: {errors} errors, {wrong} wrong frames",
@@ -88,13 +88,13 @@ fn a_packet_that_is_a_hole_is_an_error_and_no_wrong_frame() {
 fn packets_that_end_in_zeros_are_noticed() {
     for clip in with_sample_table().filter(|clip| ["b_frames", "open_gop"].contains(&clip.name)) {
         let bytes = clips::bytes(clip.name);
-        let truth = clips::rgb(&mut clips::open(clip.name), &clip.times_s()).unwrap();
+        let truth = clips::rgb(&clips::open(clip.name), &clip.times_s()).unwrap();
         let (mut errors, mut wrong) = (0, 0);
         for range in packets(&bytes).into_iter().skip(1) {
             let mut damaged = bytes.clone();
             damaged[range.start + range.len() / 2..range.end].fill(0);
             let found = faults(
-                &mut clips::open_bytes(damaged, clip.name).unwrap(),
+                &clips::open_bytes(damaged, clip.name).unwrap(),
                 &clip,
                 &truth,
             );
@@ -120,17 +120,17 @@ fn a_hole_harms_the_same_frames_in_any_order() {
             damaged[packets(&bytes)[hole].clone()].fill(0);
             let open = || clips::open_bytes(damaged.clone(), clip.name).unwrap();
             let is_sound =
-                |video: &mut Video, frame: usize| clips::rgb(video, &[clip.time_s(frame)]).is_ok();
+                |video: &Video, frame: usize| clips::rgb(video, &[clip.time_s(frame)]).is_ok();
             let alone: Vec<bool> = (0..40).map(|frame| is_sound(&mut open(), frame)).collect();
             for order in [
                 (0..40).collect(),
                 (0..40).rev().collect(),
                 clips::shuffled(40, hole as u64),
             ] {
-                let mut video = open();
+                let video = open();
                 for frame in order {
                     assert_eq!(
-                        is_sound(&mut video, frame),
+                        is_sound(&video, frame),
                         alone[frame],
                         "{}, hole {hole}, frame {frame}",
                         clip.name
@@ -146,8 +146,8 @@ fn an_error_names_the_frame_and_the_packet() {
     let mut bytes = clips::bytes("b_frames");
     let range = packets(&bytes)[25].clone();
     bytes[range].fill(0);
-    let mut video = clips::open_bytes(bytes, "b_frames").unwrap();
-    let error = clips::rgb(&mut video, &[3.9]).unwrap_err();
+    let video = clips::open_bytes(bytes, "b_frames").unwrap();
+    let error = clips::rgb(&video, &[3.9]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "b_frames.mp4: camera `wrist`: the frame at 3.9000 s cannot be decoded: at packet 25"
@@ -287,12 +287,12 @@ fn noise_in_a_packet_panics_nowhere() {
 
 /// Opens and decodes what it can: anything but a panic is right.
 fn decode_a_few(bytes: Vec<u8>, clip: &Clip, random: &mut Random) {
-    if let Ok(mut video) = clips::open_bytes(bytes, clip.name) {
+    if let Ok(video) = clips::open_bytes(bytes, clip.name) {
         let info = video.info().clone();
         let mut out = vec![0; info.height * info.width * 3];
         for _ in 0..8 {
             let time_s = clip.time_s(random.below(clip.numbers.len()));
-            let _ = video.decode(&[time_s], 0.1, Layout::Hwc, Pixels::U8(&mut out));
+            let _ = clips::decode(&video, &[time_s], 0.1, Layout::Hwc, Pixels::U8(&mut out));
         }
     }
 }

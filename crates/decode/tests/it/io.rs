@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use decode::{DecoderCache, Error, Video, VideoOptions};
+use decode::{Decoder, Error, Picture, Video, VideoCache, VideoOptions};
 
 use crate::clips;
 
@@ -84,8 +84,8 @@ fn short_and_interrupted_reads_are_no_failures() {
             Step::Read(7)
         }
     });
-    let mut video = open(media).unwrap();
-    let frames = clips::rgb(&mut video, &[0.1, 3.9]).unwrap();
+    let video = open(media).unwrap();
+    let frames = clips::rgb(&video, &[0.1, 3.9]).unwrap();
     assert_eq!(
         [clips::number(&frames[0], 64), clips::number(&frames[1], 64)],
         [1, 39]
@@ -101,7 +101,7 @@ fn a_failing_media_is_an_error_with_its_cause_whenever_it_fails() {
             if read == failing {
                 Step::Fail(io::ErrorKind::ConnectionReset)
             } else {
-                Step::Read(500)
+                Step::Read(100)
             }
         });
         let error = match open(media) {
@@ -109,12 +109,12 @@ fn a_failing_media_is_an_error_with_its_cause_whenever_it_fails() {
                 at_open += 1;
                 error
             }
-            Ok(mut video) => match clips::rgb(&mut video, &[3.9]) {
+            Ok(video) => match clips::rgb(&video, &[3.9]) {
                 Err(error) => {
                     at_decode += 1;
                     // The next request does not suffer from it.
                     assert_eq!(
-                        clips::number(&clips::rgb(&mut video, &[3.9]).unwrap()[0], 64),
+                        clips::number(&clips::rgb(&video, &[3.9]).unwrap()[0], 64),
                         39
                     );
                     error
@@ -174,16 +174,16 @@ fn frames_asked_for_in_order_are_decoded_once() {
     ] {
         let (alive, reads) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
         let counter = Arc::clone(&reads);
-        let mut video = open(Media::new(name, &alive, move |_| {
+        let video = open(Media::new(name, &alive, move |_| {
             counter.fetch_add(1, Ordering::SeqCst);
             Step::Read(usize::MAX)
         }))
         .unwrap();
         reads.store(0, Ordering::SeqCst);
         for frame in 0..num_frames {
-            clips::rgb(&mut video, &[f64::from(frame) / 10.0]).unwrap();
+            clips::rgb(&video, &[f64::from(frame) / 10.0]).unwrap();
         }
-        // A packet is read in one go. The first GOP may be begun twice, before the order is known.
+        // Packets are read in one go, each at most once. The first GOP may be begun twice, before the order is known.
         let (reads, most) = (reads.load(Ordering::SeqCst), num_frames as usize + 8);
         assert!(
             reads <= most,
@@ -229,7 +229,9 @@ fn larger_pictures_than_allowed_are_refused() {
 fn handles_go_where_threads_go() {
     fn send<T: Send>() {}
     fn send_sync<T: Send + Sync>() {}
-    send::<Video>();
-    send_sync::<DecoderCache>();
+    send::<Decoder>();
+    send_sync::<Video>();
+    send_sync::<Picture>();
+    send_sync::<VideoCache>();
     send_sync::<Error>();
 }

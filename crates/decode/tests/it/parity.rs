@@ -88,9 +88,7 @@ fn read_frame(
     let (height, width) = (video.info().height, video.info().width);
     let mut rgb = vec![0; height * width * 3];
     let time_s = from_timestamp_s + item.frame as f64 / dataset.fps;
-    video
-        .decode(&[time_s], 1e-4, Layout::Hwc, Pixels::U8(&mut rgb))
-        .unwrap();
+    clips::decode(video, &[time_s], 1e-4, Layout::Hwc, Pixels::U8(&mut rgb)).unwrap();
     (height, width, rgb)
 }
 

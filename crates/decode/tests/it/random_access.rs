@@ -8,12 +8,12 @@ use crate::clips::{self, Clip};
 /// Frames of all numbered clips, asked for in the orders that `orders` gives, one request each.
 fn check(orders: impl Fn(&Clip) -> Vec<Vec<usize>>) {
     for clip in clips::numbered() {
-        let mut video = clips::open(clip.name);
+        let video = clips::open(clip.name);
         let width = video.info().width;
-        let sequential = clips::rgb(&mut clips::open(clip.name), &clip.times_s()).unwrap();
+        let sequential = clips::rgb(&clips::open(clip.name), &clip.times_s()).unwrap();
         for order in orders(&clip) {
             let times_s: Vec<f64> = order.iter().map(|&frame| clip.time_s(frame)).collect();
-            let frames = clips::rgb(&mut video, &times_s)
+            let frames = clips::rgb(&video, &times_s)
                 .unwrap_or_else(|error| panic!("{}, {order:?}: {error}", clip.name));
             for (&frame, rgb) in order.iter().zip(&frames) {
                 assert_eq!(
@@ -75,8 +75,8 @@ fn with_a_stride_within_and_across_gops() {
 fn the_first_request_of_a_fresh_video() {
     for clip in clips::numbered() {
         for frame in 0..clip.numbers.len() {
-            let mut video = clips::open(clip.name);
-            let rgb = clips::rgb(&mut video, &[clip.time_s(frame)])
+            let video = clips::open(clip.name);
+            let rgb = clips::rgb(&video, &[clip.time_s(frame)])
                 .unwrap_or_else(|error| panic!("{} {frame}: {error}", clip.name));
             assert_eq!(
                 clips::number(&rgb[0], video.info().width),
@@ -103,9 +103,14 @@ proptest! {
 
 #[test]
 fn no_time_is_no_frame() {
-    clips::open("b_frames")
-        .decode(&[], 1e-4, Layout::Hwc, Pixels::U8(&mut []))
-        .unwrap();
+    clips::decode(
+        &clips::open("b_frames"),
+        &[],
+        1e-4,
+        Layout::Hwc,
+        Pixels::U8(&mut []),
+    )
+    .unwrap();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod contracts;
+mod decode_ahead;
 mod earlier_loaders;
 mod field_cases;
 mod loader;

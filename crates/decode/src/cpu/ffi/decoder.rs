@@ -30,6 +30,35 @@ impl Parameters {
         Ok(copy)
     }
 
+    /// The codec's headers, as the file has them; empty where it has none.
+    pub(crate) fn extradata(&self) -> &[u8] {
+        let raw = self.get();
+        let len = usize::try_from(raw.extradata_size).unwrap_or(0);
+        if raw.extradata.is_null() {
+            return &[];
+        }
+        // SAFETY: not null, of `extradata_size` bytes, and written by nobody once made.
+        unsafe { std::slice::from_raw_parts(raw.extradata, len) }
+    }
+
+    /// What an open decoder depends on: two streams that agree in this can share one.
+    pub(crate) fn likeness(&self) -> Likeness {
+        let raw = self.get();
+        Likeness {
+            codec: raw.codec_id,
+            codec_tag: raw.codec_tag,
+            size: (raw.width, raw.height),
+            color: (
+                raw.color_range,
+                raw.color_primaries,
+                raw.color_trc,
+                raw.color_space,
+            ),
+            format: raw.format,
+            extradata: self.extradata().into(),
+        }
+    }
+
     fn get(&self) -> &ffi::AVCodecParameters {
         // SAFETY: allocated, initialised and written by nobody once made.
         unsafe { self.0.as_ref() }
@@ -47,6 +76,27 @@ impl Parameters {
         side(self.get().width) * side(self.get().height)
     }
 }
+
+/// See [`Parameters::likeness`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Likeness {
+    codec: ffi::AVCodecID,
+    codec_tag: u32,
+    size: (c_int, c_int),
+    color: (
+        ffi::AVColorRange,
+        ffi::AVColorPrimaries,
+        ffi::AVColorTransferCharacteristic,
+        ffi::AVColorSpace,
+    ),
+    format: c_int,
+    extradata: Box<[u8]>,
+}
+
+// SAFETY: parameters belong to no thread, and nobody writes them once made.
+unsafe impl Send for Parameters {}
+// SAFETY: as above.
+unsafe impl Sync for Parameters {}
 
 impl Drop for Parameters {
     fn drop(&mut self) {
@@ -177,6 +227,11 @@ impl Decoder {
     /// The frame last received.
     pub(crate) fn frame(&self) -> &Frame {
         &self.frame
+    }
+
+    /// The frame last received, to keep: [`Frame::take`].
+    pub(crate) fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
     }
 
     /// Forgets all packets and frames; decoding then starts at a keyframe.

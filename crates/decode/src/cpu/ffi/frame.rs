@@ -16,6 +16,8 @@ pub(crate) struct Frame(NonNull<ffi::AVFrame>);
 
 // SAFETY: a frame's buffers are reference counted with atomics, and no part of it belongs to a thread.
 unsafe impl Send for Frame {}
+// SAFETY: as above, and a shared frame is only read.
+unsafe impl Sync for Frame {}
 
 impl Frame {
     pub(super) fn new() -> Result<Self, FfmpegError> {
@@ -23,6 +25,24 @@ impl Frame {
         NonNull::new(unsafe { ffi::av_frame_alloc() })
             .map(Self)
             .ok_or_else(out_of_memory)
+    }
+
+    /// Moves what the frame holds into one of its own, without a copy of the pixels.
+    pub(crate) fn take(&mut self) -> Result<Self, FfmpegError> {
+        let mut taken = Self::new()?;
+        // SAFETY: two allocated frames, of which the first is empty.
+        unsafe { ffi::av_frame_move_ref(taken.as_ptr(), self.as_ptr()) };
+        Ok(taken)
+    }
+
+    /// The memory that the pixels take, padding included, in bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let buffers = self.get().buf.iter();
+        buffers
+            // SAFETY: each is null, or a buffer that the frame holds a reference to.
+            .filter_map(|&buffer| unsafe { buffer.as_ref() })
+            .map(|buffer| buffer.size)
+            .sum()
     }
 
     pub(super) fn as_ptr(&mut self) -> *mut ffi::AVFrame {

@@ -99,7 +99,9 @@ fn one_pass_over_hundreds_of_videos_keeps_few_of_them_open() {
             .iter()
             .map(|report| report.video_decoder_cache.misses)
             .sum();
-        assert_eq!(opened, NUM_VIDEOS as u64, "each video is opened once");
+        // Once to see what is in it, ahead of time, and again to decode it if it was closed meanwhile.
+        let (once, twice) = (NUM_VIDEOS as u64, 2 * NUM_VIDEOS as u64);
+        assert!((once..=twice).contains(&opened), "{opened} opened");
         drop(epoch);
         assert_eq!(num_open_files(dataset.root()), 0);
     }

@@ -1,4 +1,4 @@
-//! Open decoders, kept while they are likely to be used again.
+//! Open videos, kept for those who come back to them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,15 +12,13 @@ use crate::video::Video;
 
 /// A bounded set of open videos; the least recently used is closed first. For use by any number of threads.
 ///
-/// An open video holds a file, a decoder (a few frames of memory) and its packet index. A loader that shuffles within a pool
-/// of episodes comes back to the same files again and again: a capacity of `(pool + 1) * cameras` keeps what it needs, and
-/// more than 128 is rarely worth its open files.
+/// An open video holds a file and its packet index. A loader that shuffles within a pool of episodes comes back to the same files again
+/// and again: a capacity of `(pool + 1) * cameras` keeps what it needs, and more than 128 is rarely worth its open files.
 ///
-/// - At most `capacity` videos are open, and one more per thread that is using one.
-/// - A video in use is never closed: one that is pushed out meanwhile closes when its use ends.
-/// - Two threads that ask for one video take turns; it is opened once.
-/// - A video whose opening or use panics is opened anew the next time. One whose use returns an error stays.
-pub struct DecoderCache {
+/// - At most `capacity` videos are kept open. One that is pushed out while somebody uses it closes when the last use ends.
+/// - Threads that ask for one video while it is being opened wait for it; it is opened once.
+/// - A video whose opening fails or panics is opened anew the next time.
+pub struct VideoCache {
     slots: Cache<String, Arc<Slot>>,
     counters: Arc<Counters>,
 }
@@ -28,8 +26,8 @@ pub struct DecoderCache {
 /// A place for one video, in the cache or just out of it.
 #[derive(Debug, Default)]
 struct Slot {
-    video: Mutex<Option<Video>>,
-    /// Set once the slot is out of the cache. Whoever then holds the lock closes the video.
+    video: Mutex<Option<Arc<Video>>>,
+    /// Set once the slot is out of the cache.
     evicted: AtomicBool,
 }
 
@@ -65,8 +63,8 @@ impl CacheStats {
     }
 }
 
-impl DecoderCache {
-    /// A cache of at most `capacity` open videos. With 0, every use opens its video and closes it again.
+impl VideoCache {
+    /// A cache of at most `capacity` open videos. With 0, every use opens its video.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let counters = Arc::new(Counters::default());
@@ -85,48 +83,34 @@ impl DecoderCache {
         Self { slots, counters }
     }
 
-    /// Runs `use_it` on the video named `key`, after `open` where it is not open yet.
+    /// The video named `key`, after `open` where it is not open yet.
     ///
     /// # Errors
     ///
-    /// What `open` or `use_it` return.
-    pub fn decode_with<T, E>(
+    /// What `open` returns.
+    pub fn get_or_open<E>(
         &self,
         key: &str,
         open: impl FnOnce() -> Result<Video, E>,
-        use_it: impl FnOnce(&mut Video) -> Result<T, E>,
-    ) -> Result<T, E> {
+    ) -> Result<Arc<Video>, E> {
         let slot = self.slots.get_with_by_ref(key, Arc::default);
         // moka evicts in batches, when it comes to it: files must not stay open for so long.
         self.slots.run_pending_tasks();
         if !self.slots.contains_key(key) {
             slot.evict();
         }
-        let result = self.use_slot(key, &slot, open, use_it);
-        slot.close_if_evicted();
-        result
-    }
-
-    fn use_slot<T, E>(
-        &self,
-        key: &str,
-        slot: &Slot,
-        open: impl FnOnce() -> Result<Video, E>,
-        use_it: impl FnOnce(&mut Video) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut video = slot.lock();
-        match &mut *video {
-            Some(video) => {
-                self.counters.hits.fetch_add(1, Ordering::Relaxed);
-                use_it(video)
-            }
-            empty => {
-                self.counters.misses.fetch_add(1, Ordering::Relaxed);
-                // What does not open must not hold a place in the cache.
-                let opened = open().inspect_err(|_| self.slots.invalidate(key))?;
-                use_it(empty.insert(opened))
-            }
+        let mut place = slot.lock();
+        if let Some(video) = &*place {
+            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(Arc::clone(video));
         }
+        self.counters.misses.fetch_add(1, Ordering::Relaxed);
+        // What does not open must not hold a place in the cache.
+        let video = Arc::new(open().inspect_err(|_| self.slots.invalidate(key))?);
+        *place = Some(Arc::clone(&video));
+        drop(place);
+        slot.close_if_evicted();
+        Ok(video)
     }
 
     /// What the cache has done so far.
@@ -140,8 +124,8 @@ impl DecoderCache {
     }
 }
 
-impl Drop for DecoderCache {
-    /// Closes all videos now, where moka would at some later time of its own.
+impl Drop for VideoCache {
+    /// Lets go of all videos now, where moka would at some later time of its own.
     fn drop(&mut self) {
         for (_key, slot) in &self.slots {
             slot.evict();
@@ -149,9 +133,9 @@ impl Drop for DecoderCache {
     }
 }
 
-impl fmt::Debug for DecoderCache {
+impl fmt::Debug for VideoCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecoderCache")
+        f.debug_struct("VideoCache")
             .field("capacity", &self.slots.policy().max_capacity())
             .field("stats", &self.stats())
             .finish()
@@ -159,21 +143,14 @@ impl fmt::Debug for DecoderCache {
 }
 
 impl Slot {
-    /// The video; none if a use of it has panicked.
-    fn lock(&self) -> MutexGuard<'_, Option<Video>> {
-        self.video
-            .lock()
-            .unwrap_or_else(|poisoned: PoisonError<_>| {
-                self.video.clear_poison();
-                let mut video = poisoned.into_inner();
-                *video = None;
-                video
-            })
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Video>>> {
+        // A panic leaves the place empty.
+        self.video.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the video now if it is idle, else when its use ends. (moka frees what it evicts at some later time of its own.)
+    /// Lets go of the video now, or else as soon as it has been opened. (moka frees what it evicts at some later time of its own.)
     fn evict(&self) {
-        // Before the attempt to lock: a user who still has the lock then sees the mark after giving it back.
+        // Before the attempt to lock: whoever still has the lock then sees the mark after giving it back.
         self.evicted.store(true, Ordering::SeqCst);
         self.close_if_evicted();
     }
