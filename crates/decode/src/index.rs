@@ -6,11 +6,13 @@ use crate::time::TimeBase;
 
 /// One packet: the bytes of one frame.
 ///
-/// The order of packets in the index is the order in which they are decoded, so that dts need not be kept.
+/// The order of packets in the index is the order in which they are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet {
     /// When its frame is shown, in ticks.
     pub(crate) pts: i64,
+    /// When it is decoded, in ticks.
+    pub(crate) dts: i64,
     /// Where its bytes start in the file.
     pub(crate) pos: u64,
     /// How many they are.
@@ -90,9 +92,15 @@ impl PacketIndex {
         self.packet_s(self.packet_of_frame(frame))
     }
 
-    /// When the last frame ends.
+    /// When the last frame ends; where the file does not say for how long it lasts, as long as the others.
     pub(crate) fn end_s(&self) -> f64 {
-        self.time_base.seconds(self.end)
+        let last_s = self.frame_s(self.num_frames() - 1);
+        let end_s = self.time_base.seconds(self.end);
+        if end_s > last_s {
+            end_s
+        } else {
+            last_s + self.frame_interval_s()
+        }
     }
 
     /// The mean time between frames, or the one frame's duration; 0 where the file does not say.
@@ -102,7 +110,7 @@ impl PacketIndex {
         if last > first {
             (last - first) / gaps as f64
         } else {
-            (self.end_s() - first).max(0.0)
+            (self.time_base.seconds(self.end) - first).max(0.0)
         }
     }
 
@@ -162,6 +170,7 @@ mod tests {
             .iter()
             .map(|&(pts, key)| Packet {
                 pts,
+                dts: pts,
                 pos: 0,
                 size: 1,
                 key,
@@ -219,6 +228,7 @@ mod tests {
     fn an_index_shows_a_frame() {
         let packet = Packet {
             pts: 0,
+            dts: 0,
             pos: 0,
             size: 1,
             key: true,

@@ -9,6 +9,7 @@ mod video;
 mod cpu;
 mod decoder;
 mod index;
+mod mp4;
 mod paint;
 mod stream;
 mod time;

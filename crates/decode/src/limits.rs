@@ -19,3 +19,6 @@ pub(crate) const MAX_IMAGE_BYTES: u64 = 1 << 29;
 
 /// The most bytes that are read at once, unless a single packet has more. A GOP of a robot's camera is far smaller.
 pub(crate) const READ_AHEAD_BYTES: u64 = 1 << 20;
+
+/// The largest MP4 header that is read as a whole. That of a day of video has some 100 MB.
+pub(crate) const MAX_HEADER_BYTES: u64 = 1 << 28;

@@ -6,6 +6,7 @@ use crate::cpu::ffi::{self, Frame, PixelFormat};
 use crate::error::{Error, Place};
 use crate::frame::{Kind, Pixels};
 use crate::limits;
+use crate::mp4::{self, Mp4};
 use crate::stream::{Encoded, Stream};
 use crate::time;
 use crate::{Decoder, decoder};
@@ -123,9 +124,8 @@ impl Video {
         };
         let file_bytes = media
             .seek(SeekFrom::End(0))
-            .and_then(|end| media.seek(SeekFrom::Start(0)).map(|_| end))
             .map_err(|source| place.io("find the file's length", source))?;
-        let ffi::Scan { parameters, index } = ffi::scan(&mut *media, file_bytes, &place)?;
+        let ffi::Scan { parameters, index } = scan(&mut *media, file_bytes, &place)?;
         if parameters.num_pixels() > options.max_pixels {
             return Err(place.over_limit(
                 "the number of pixels of a picture",
@@ -142,7 +142,6 @@ impl Video {
 
         let index = &stream.index;
         let interval_s = index.frame_interval_s();
-        let last_s = index.frame_s(index.num_frames() - 1);
         let info = VideoInfo {
             width: likeness.width,
             height: likeness.height,
@@ -158,11 +157,7 @@ impl Video {
             num_frames: index.num_frames(),
             num_keyframes: index.num_keyframes(),
             start_s: index.frame_s(0),
-            end_s: if index.end_s() > last_s {
-                index.end_s()
-            } else {
-                last_s + interval_s
-            },
+            end_s: index.end_s(),
         };
         Ok(Self {
             stream,
@@ -278,6 +273,20 @@ impl Video {
     pub(crate) fn place(&self) -> &Place {
         &self.stream.place
     }
+}
+
+/// Reads the header of a plain file; lets FFmpeg read through all others.
+fn scan(media: &mut dyn Media, file_bytes: u64, place: &Place) -> Result<ffi::Scan, Error> {
+    let Some(Mp4 { header, index }) = mp4::read(media, file_bytes, place)? else {
+        media
+            .seek(SeekFrom::Start(0))
+            .map_err(|source| place.io("read the headers", source))?;
+        return ffi::scan(media, file_bytes, place);
+    };
+    let parameters = ffi::Parameters::from_header(&header).map_err(|source| {
+        place.malformed("could not copy the stream's parameters", Some(source))
+    })?;
+    Ok(ffi::Scan { parameters, index })
 }
 
 /// What all pictures of a video have in common.

@@ -411,6 +411,7 @@ mod tests {
         ];
         let packets = packets.map(|(pts, key)| Packet {
             pts,
+            dts: pts,
             pos: 0,
             size: 1,
             key,

@@ -10,6 +10,78 @@ use super::packet::PacketBuffer;
 use super::{check, out_of_memory, static_text};
 use crate::error::{Error, FfmpegError, Place};
 
+/// The codecs of which a file's header is read without FFmpeg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Codec {
+    Av1,
+    H264,
+    Hevc,
+}
+
+/// What a file's header says to a decoder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) codec: Codec,
+    /// The four letters by which the file calls the codec.
+    pub(crate) tag: [u8; 4],
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) color: Option<Color>,
+    /// The codec's own headers.
+    pub(crate) extradata: Vec<u8>,
+}
+
+/// How colours are coded, by the numbers of ISO/IEC 23091-2, which are FFmpeg's too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Color {
+    primaries: u16,
+    transfer: u16,
+    matrix: u16,
+    is_full_range: Option<bool>,
+}
+
+impl Color {
+    /// Reads what a `colr` box holds. None for other kinds of it, such as colour profiles.
+    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
+        let number = |at: usize| {
+            let bytes = payload.get(at..at + 2)?;
+            Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+        };
+        let is_full_range = match (payload.get(..4)?, payload.len()) {
+            (b"nclx", 11) => Some(payload[10] >> 7 == 1),
+            (b"nclc", 10) => None,
+            _ => return None,
+        };
+        Some(Self {
+            primaries: number(4)?,
+            transfer: number(6)?,
+            matrix: number(8)?,
+            is_full_range,
+        })
+    }
+
+    /// Numbers that FFmpeg does not know count as unspecified, as its demuxer has it.
+    fn set(self, raw: &mut ffi::AVCodecParameters) {
+        // SAFETY: any number is allowed; the results are string constants, or null.
+        unsafe {
+            if !ffi::av_color_primaries_name(self.primaries.into()).is_null() {
+                raw.color_primaries = self.primaries.into();
+            }
+            if !ffi::av_color_transfer_name(self.transfer.into()).is_null() {
+                raw.color_trc = self.transfer.into();
+            }
+            if !ffi::av_color_space_name(self.matrix.into()).is_null() {
+                raw.color_space = self.matrix.into();
+            }
+        }
+        match self.is_full_range {
+            Some(true) => raw.color_range = ffi::AVCOL_RANGE_JPEG,
+            Some(false) => raw.color_range = ffi::AVCOL_RANGE_MPEG,
+            None => {}
+        }
+    }
+}
+
 /// Owner of what a decoder must know before the first packet: the codec and its headers.
 #[derive(Debug)]
 pub(crate) struct Parameters(NonNull<ffi::AVCodecParameters>);
@@ -62,6 +134,44 @@ impl Parameters {
     fn get(&self) -> &ffi::AVCodecParameters {
         // SAFETY: allocated, initialised and written by nobody once made.
         unsafe { self.0.as_ref() }
+    }
+
+    /// Takes them from a file's header, as FFmpeg's demuxer would.
+    pub(crate) fn from_header(header: &Header) -> Result<Self, FfmpegError> {
+        let side = |pixels: u32| c_int::try_from(pixels).map_err(|_too_large| out_of_memory());
+        let (width, height) = (side(header.width)?, side(header.height)?);
+        let len = header.extradata.len();
+        let extradata_size = c_int::try_from(len).map_err(|_too_long| out_of_memory())?;
+        // SAFETY: no arguments; null is an error.
+        let made = NonNull::new(unsafe { ffi::avcodec_parameters_alloc() })
+            .map(Self)
+            .ok_or_else(out_of_memory)?;
+        let raw = made.0.as_ptr();
+        // SAFETY: null is handled. Decoders may read zeros for as long as the padding behind the headers.
+        let extradata: *mut u8 =
+            unsafe { ffi::av_mallocz(len + ffi::AV_INPUT_BUFFER_PADDING_SIZE as usize) }.cast();
+        if extradata.is_null() {
+            return Err(out_of_memory());
+        }
+        // SAFETY: allocated with room for `len` bytes, and freed with the parameters, which are allocated, initialised and ours.
+        unsafe {
+            extradata.copy_from_nonoverlapping(header.extradata.as_ptr(), len);
+            (*raw).extradata = extradata;
+            (*raw).extradata_size = extradata_size;
+            (*raw).codec_type = ffi::AVMEDIA_TYPE_VIDEO;
+            (*raw).codec_id = match header.codec {
+                Codec::Av1 => ffi::AV_CODEC_ID_AV1,
+                Codec::H264 => ffi::AV_CODEC_ID_H264,
+                Codec::Hevc => ffi::AV_CODEC_ID_HEVC,
+            };
+            (*raw).codec_tag = u32::from_le_bytes(header.tag);
+            (*raw).width = width;
+            (*raw).height = height;
+            if let Some(color) = header.color {
+                color.set(&mut *raw);
+            }
+        }
+        Ok(made)
     }
 
     /// FFmpeg's name for the codec.

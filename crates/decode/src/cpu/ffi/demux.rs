@@ -257,6 +257,7 @@ fn check_packet(
     Ok((
         Packet {
             pts: packet.pts,
+            dts: packet.dts,
             pos,
             size,
             key,

@@ -16,7 +16,7 @@ use rusty_ffmpeg::ffi;
 
 use crate::error::FfmpegError;
 
-pub(crate) use decoder::{Decoder, Likeness, Parameters, Received};
+pub(crate) use decoder::{Codec, Color, Decoder, Header, Likeness, Parameters, Received};
 pub(crate) use demux::{Scan, scan};
 pub(crate) use frame::{Frame, PixelFormat};
 pub(crate) use scale::Scaler;
