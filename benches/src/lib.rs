@@ -1,3 +1,5 @@
-//! Criterion benches of every layer; see `benches/README.md`.
+//! Criterion benches of every layer, and the limit that they are held against; see `benches/README.md`.
 
 #![forbid(unsafe_code)]
+
+pub mod limit;
