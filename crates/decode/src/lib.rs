@@ -10,6 +10,7 @@ mod cpu;
 mod decoder;
 mod index;
 mod paint;
+mod resize;
 mod stream;
 mod time;
 
@@ -20,5 +21,6 @@ pub use cache::{CacheStats, VideoCache};
 pub use decoder::{DecodeStats, Decoder, Picture, PicturePainter};
 pub use error::{Error, FfmpegError};
 pub use frame::{Kind, Layout, Pixels};
+pub use resize::Size;
 pub use stream::Encoded;
 pub use video::{Media, Video, VideoInfo, VideoOptions};
