@@ -25,7 +25,7 @@ use crate::error::FfmpegError;
 /// The vector code of swscale works in blocks of up to this many pixels, and writes whole blocks.
 const BLOCK_PIXELS: usize = 32;
 
-/// The most conversions that are kept: one for each camera of most datasets. A context takes some tens of KiB.
+/// The most conversions that are kept: one for each camera of most datasets.
 const MAX_CONTEXTS: usize = 8;
 
 /// How the bytes of a pixel lie behind one another.
