@@ -80,7 +80,7 @@ impl PicturePainter {
         }
     }
 
-    /// Writes a picture into `out`, `[H, W, C]` or `[C, H, W]`.
+    /// Writes a picture into `out`, `[H, W, C]` or `[C, H, W]`, H and W being [`Video::output_size`] of its video.
     ///
     /// # Errors
     ///
@@ -103,13 +103,15 @@ impl PicturePainter {
         place: &Place,
         out: Pixels<'_>,
     ) -> Result<(), Error> {
-        self.painter.paint(frame, out).map_err(|source| {
-            let format = likeness.format().name();
-            place.malformed(
-                format!("could not convert {format} pictures to RGB"),
-                Some(source),
-            )
-        })
+        self.painter
+            .paint(frame, likeness.output_size(), out)
+            .map_err(|source| {
+                let format = likeness.format().name();
+                place.malformed(
+                    format!("could not convert {format} pictures to RGB"),
+                    Some(source),
+                )
+            })
     }
 }
 
@@ -136,7 +138,8 @@ impl Decoder {
     /// Decodes one frame per time: the one shown nearest to it, at most `tolerance_s` away, as [`Video::frame_at`] finds it.
     ///
     /// Times are on the file's own clock: for a LeRobot dataset, an episode's `from_timestamp` plus the time in the episode. Frames are
-    /// written in the order asked for: `out` is `[T, H, W, C]` or `[T, C, H, W]`, T being the number of times. Times that mean the same frame
+    /// written in the order asked for: `out` is `[T, H, W, C]` or `[T, C, H, W]`, T being the number of times, H and W
+    /// [`Video::output_size`]. Times that mean the same frame
     /// cost one decode, and times within one GOP share a pass over it, whatever their order.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::frame::Kind;
+use crate::resize::Size;
 
 /// Why a frame could not be had.
 ///
@@ -131,6 +132,19 @@ pub enum Error {
         found: f64,
     },
 
+    /// Frames cannot be resized to the size asked for.
+    #[error("{file}: camera `{camera}`: frames cannot be resized to {}x{}: {what}", size.height, size.width)]
+    InvalidResize {
+        /// The video file.
+        file: String,
+        /// The camera whose file this is.
+        camera: String,
+        /// The size asked for.
+        size: Size,
+        /// What is wrong with it.
+        what: String,
+    },
+
     /// The decoder refused the packets of a frame, or did not deliver it: damaged bytes, most likely.
     #[error("{file}: camera `{camera}`: the frame at {pts_s:.4} s cannot be decoded: {what}")]
     Decode {
@@ -157,9 +171,9 @@ pub enum Error {
         camera: String,
         /// T, the number of times.
         num_frames: usize,
-        /// H, in pixels.
+        /// H, in pixels, of the frames as they come out.
         height: usize,
-        /// W, in pixels.
+        /// W, in pixels, of the frames as they come out.
         width: usize,
         /// C.
         channels: usize,
@@ -283,6 +297,15 @@ impl Place {
             camera: self.camera.clone(),
             what,
             found,
+        }
+    }
+
+    pub(crate) fn invalid_resize(&self, size: Size, what: String) -> Error {
+        Error::InvalidResize {
+            file: self.file.clone(),
+            camera: self.camera.clone(),
+            size,
+            what,
         }
     }
 

@@ -79,20 +79,15 @@ impl Pixels<'_> {
         }
     }
 
-    /// Writes one frame of RGB bytes, `[H, W, 3]`, at `frame_index`, in the layout asked for.
+    /// Writes one frame of pixels, `[H, W]`, each of red, green, blue and bytes that are not read, in the layout asked for.
     ///
     /// # Panics
     ///
-    /// When these are U16 pixels: callers check `kind` first.
-    pub(crate) fn write_rgb(&mut self, frame_index: usize, layout: Layout, rgb: &[u8]) {
-        let start = frame_index * rgb.len();
+    /// When the output is not `H * W * 3` long, or these are U16 pixels: callers check both first.
+    pub(crate) fn write_rgb<const N: usize>(self, layout: Layout, rgb: &[[u8; N]]) {
         match self {
-            Self::U8(out) => arrange(rgb, &mut out[start..start + rgb.len()], layout, |v| v),
-            Self::F32(out) => {
-                arrange(rgb, &mut out[start..start + rgb.len()], layout, |v| {
-                    f32::from(v) / 255.0
-                });
-            }
+            Self::U8(out) => arrange(rgb, out, layout, |v| v),
+            Self::F32(out) => arrange(rgb, out, layout, unit),
             Self::U16(_) => unreachable!("the kind of the output is checked before decoding"),
         }
     }
@@ -126,22 +121,69 @@ impl Pixels<'_> {
     }
 }
 
-/// Converts interleaved RGB, `[H, W, 3]`, element by element, into either layout.
-fn arrange<T: Copy>(rgb: &[u8], out: &mut [T], layout: Layout, convert: impl Fn(u8) -> T) {
+/// `value / 255`, to the last bit, without a division, the slowest of operations.
+///
+/// `1 / 255` is `257 / 65536` and a rest of `1 / (255 * 65536)`: the first product is exact, and the second too small for its rounding to show
+/// in the sum.
+fn unit(value: u8) -> f32 {
+    let value = f32::from(value);
+    value * (257.0 / 65_536.0) + value * (1.0 / (255.0 * 65_536.0))
+}
+
+/// Converts pixels, element by element, into either layout. The loops are plain enough to become vector code.
+fn arrange<T: Copy, const N: usize>(
+    rgb: &[[u8; N]],
+    out: &mut [T],
+    layout: Layout,
+    convert: impl Fn(u8) -> T,
+) {
+    assert_eq!(out.len(), rgb.len() * 3, "one frame");
     match layout {
-        Layout::Hwc => {
-            for (target, &value) in out.iter_mut().zip(rgb) {
+        Layout::Hwc if N == 3 => {
+            for (target, &value) in out.iter_mut().zip(rgb.as_flattened()) {
                 *target = convert(value);
             }
         }
-        Layout::Chw => {
-            let (red, rest) = out.split_at_mut(rgb.len() / 3);
-            let (green, blue) = rest.split_at_mut(rgb.len() / 3);
-            for (((pixel, r), g), b) in rgb.chunks_exact(3).zip(red).zip(green).zip(blue) {
-                *r = convert(pixel[0]);
-                *g = convert(pixel[1]);
-                *b = convert(pixel[2]);
+        Layout::Hwc => {
+            for (target, pixel) in out.as_chunks_mut::<3>().0.iter_mut().zip(rgb) {
+                *target = [convert(pixel[0]), convert(pixel[1]), convert(pixel[2])];
             }
+        }
+        Layout::Chw => {
+            let (red, rest) = out.split_at_mut(rgb.len());
+            let (green, blue) = rest.split_at_mut(rgb.len());
+            // Few enough that they are still in the nearest cache for the second and third plane.
+            let blocks = rgb
+                .chunks(CACHED_PIXELS)
+                .zip(red.chunks_mut(CACHED_PIXELS))
+                .zip(green.chunks_mut(CACHED_PIXELS))
+                .zip(blue.chunks_mut(CACHED_PIXELS));
+            for (((pixels, red), green), blue) in blocks {
+                write_channel::<0, N, T>(pixels, red, &convert);
+                write_channel::<1, N, T>(pixels, green, &convert);
+                write_channel::<2, N, T>(pixels, blue, &convert);
+            }
+        }
+    }
+}
+
+/// As many pixels as take a few KiB.
+const CACHED_PIXELS: usize = 1024;
+
+fn write_channel<const C: usize, const N: usize, T>(
+    pixels: &[[u8; N]],
+    plane: &mut [T],
+    convert: impl Fn(u8) -> T,
+) {
+    if N == 4 {
+        // A shifted word becomes vector code, where a byte that is picked out does not.
+        let words = pixels.as_flattened().as_chunks().0;
+        for (target, &word) in plane.iter_mut().zip(words) {
+            *target = convert((u32::from_le_bytes(word) >> (8 * C)) as u8);
+        }
+    } else {
+        for (target, pixel) in plane.iter_mut().zip(pixels) {
+            *target = convert(pixel[C]);
         }
     }
 }
@@ -150,24 +192,34 @@ fn arrange<T: Copy>(rgb: &[u8], out: &mut [T], layout: Layout, convert: impl Fn(
 mod tests {
     use super::*;
 
-    const RGB: [u8; 12] = [0, 1, 2, 10, 11, 12, 20, 21, 22, 255, 254, 253];
-
     #[test]
     fn chw_puts_each_channel_into_its_plane() {
-        let mut out = [9; 24];
-        Pixels::U8(&mut out).write_rgb(1, Layout::Chw, &RGB);
-        assert_eq!(out[..12], [9; 12]);
-        assert_eq!(out[12..], [0, 10, 20, 255, 1, 11, 21, 254, 2, 12, 22, 253]);
+        // More than one block of the loop, and no multiple of it.
+        let rgb: Vec<[u8; 3]> = (0..2500_u16)
+            .map(|i| [i as u8, (i >> 4) as u8, (i * 7) as u8])
+            .collect();
+        let rgbx: Vec<[u8; 4]> = rgb.iter().map(|&[r, g, b]| [r, g, b, 9]).collect();
+        let planes: Vec<u8> = (0..3).flat_map(|c| rgb.iter().map(move |p| p[c])).collect();
+        for layout in [Layout::Hwc, Layout::Chw] {
+            let expected = match layout {
+                Layout::Hwc => rgb.as_flattened(),
+                Layout::Chw => &planes,
+            };
+            let (mut three, mut four) = (vec![0; 7500], vec![0; 7500]);
+            Pixels::U8(&mut three).write_rgb(layout, &rgb);
+            Pixels::U8(&mut four).write_rgb(layout, &rgbx);
+            assert_eq!((&*three, &*four), (expected, expected), "{layout:?}");
+        }
     }
 
     #[test]
     fn floats_are_the_byte_over_255() {
-        let mut out = [9.0; 12];
-        Pixels::F32(&mut out).write_rgb(0, Layout::Hwc, &RGB);
-        for (value, byte) in out.iter().zip(RGB) {
-            assert_eq!(*value, f32::from(byte) / 255.0);
+        for value in 0..=255 {
+            assert_eq!(unit(value), f32::from(value) / 255.0);
         }
-        assert_eq!(out[9], 1.0);
+        let mut out = [9.0; 6];
+        Pixels::F32(&mut out).write_rgb(Layout::Chw, &[[0, 51, 255], [255, 1, 0]]);
+        assert_eq!(out, [0.0, 1.0, 0.2, 1.0 / 255.0, 1.0, 0.0]);
     }
 
     #[test]

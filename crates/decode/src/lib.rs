@@ -11,6 +11,7 @@ mod decoder;
 mod index;
 mod mp4;
 mod paint;
+mod resize;
 mod stream;
 mod time;
 
@@ -21,5 +22,6 @@ pub use cache::{CacheStats, VideoCache};
 pub use decoder::{DecodeStats, Decoder, Picture, PicturePainter};
 pub use error::{Error, FfmpegError};
 pub use frame::{Kind, Layout, Pixels};
+pub use resize::Size;
 pub use stream::Encoded;
 pub use video::{Media, Video, VideoInfo, VideoOptions};

@@ -7,6 +7,7 @@ use crate::error::{Error, Place};
 use crate::frame::{Kind, Pixels};
 use crate::limits;
 use crate::mp4::{self, Mp4};
+use crate::resize::Size;
 use crate::stream::{Encoded, Stream};
 use crate::time;
 use crate::{Decoder, decoder};
@@ -25,12 +26,18 @@ pub struct VideoOptions {
     /// Refuse pictures of more pixels than this. Default: 67,108,864 (8192 x 8192), so that a hostile header cannot reserve more
     /// than a few hundred MB.
     pub max_pixels: u64,
+    /// The size in which frames come out, whatever the size in which they are stored; the aspect ratio may change. Default: None, as stored.
+    ///
+    /// Colour is resized bilinearly, and antialiased where it gets smaller, as torchvision's `resize(..., antialias=True)` does it. Depth
+    /// codes are not mixed: each is that of the nearest pixel.
+    pub resize: Option<Size>,
 }
 
 impl Default for VideoOptions {
     fn default() -> Self {
         Self {
             max_pixels: limits::DEFAULT_MAX_PIXELS,
+            resize: None,
         }
     }
 }
@@ -39,9 +46,9 @@ impl Default for VideoOptions {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct VideoInfo {
-    /// W, in pixels.
+    /// W, in pixels, as stored.
     pub width: usize,
-    /// H, in pixels.
+    /// H, in pixels, as stored.
     pub height: usize,
     /// The codec, as FFmpeg spells it: `av1`, `h264`, `hevc`.
     pub codec: String,
@@ -87,6 +94,7 @@ impl Video {
     /// - [`Error::Truncated`]: the file ends before the packets that its index names.
     /// - [`Error::NoDecoder`]: this FFmpeg lacks the codec.
     /// - [`Error::OverLimit`]: a side over 16,384 pixels, a picture over `max_pixels`, a packet over 256 MiB, over 16,777,216 packets.
+    /// - [`Error::InvalidResize`]: `resize` has a side of 0, one over 16,384 pixels, or more than `max_pixels`.
     /// - [`Error::Unsupported`]: codec parameters that change within the file.
     /// - [`Error::Decode`]: the first frame cannot be decoded.
     ///
@@ -122,6 +130,10 @@ impl Video {
             file: file.to_owned(),
             camera: camera.to_owned(),
         };
+        if let Some(size) = options.resize {
+            size.check(options.max_pixels)
+                .map_err(|why| place.invalid_resize(size, why))?;
+        }
         let file_bytes = media
             .seek(SeekFrom::End(0))
             .map_err(|source| place.io("find the file's length", source))?;
@@ -139,6 +151,7 @@ impl Video {
             picture_bytes,
             decoder_name,
         } = decoder.first_frame(&stream)?;
+        let likeness = likeness.resized(options.resize);
 
         let index = &stream.index;
         let interval_s = index.frame_interval_s();
@@ -171,6 +184,12 @@ impl Video {
     #[must_use]
     pub fn info(&self) -> &VideoInfo {
         &self.info
+    }
+
+    /// The size in which frames come out: [`VideoOptions::resize`], or else as stored.
+    #[must_use]
+    pub fn output_size(&self) -> Size {
+        self.likeness.output_size()
     }
 
     /// The memory that a decoded frame takes, padding included, in bytes.
@@ -295,6 +314,7 @@ pub(crate) struct PictureLikeness {
     width: usize,
     height: usize,
     format: PixelFormat,
+    resize: Option<Size>,
 }
 
 impl PictureLikeness {
@@ -321,7 +341,13 @@ impl PictureLikeness {
             width,
             height,
             format: frame.pixel_format(),
+            resize: None,
         })
+    }
+
+    /// The same, to come out in another size.
+    fn resized(self, resize: Option<Size>) -> Self {
+        Self { resize, ..self }
     }
 
     fn kind(self) -> Kind {
@@ -338,6 +364,7 @@ impl PictureLikeness {
             width,
             height,
             format,
+            ..
         } = self;
         let found = (frame.width(), frame.height(), frame.pixel_format());
         if found == (width, height, format) {
@@ -359,9 +386,17 @@ impl PictureLikeness {
         self.format
     }
 
+    /// The size in which frames come out.
+    pub(crate) fn output_size(self) -> Size {
+        self.resize.unwrap_or(Size {
+            height: self.height,
+            width: self.width,
+        })
+    }
+
     /// `H * W * C`.
     pub(crate) fn frame_len(self) -> usize {
-        self.width * self.height * self.kind().channels()
+        self.output_size().num_pixels() * self.kind().channels()
     }
 
     /// Refuses an `out` that has not room for just so many frames, or is of another type.
@@ -383,12 +418,13 @@ impl PictureLikeness {
         }
         let expected = self.frame_len().saturating_mul(num_frames);
         if out.len() != expected {
+            let Size { height, width } = self.output_size();
             return Err(Error::OutputLength {
                 file,
                 camera,
                 num_frames,
-                height: self.height,
-                width: self.width,
+                height,
+                width,
                 channels: kind.channels(),
                 expected,
                 found: out.len(),

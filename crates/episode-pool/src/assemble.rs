@@ -159,7 +159,7 @@ fn write_images(
             width,
         )?;
         let out = pixels(array, row * elements(field) / picture_len + k, picture_len);
-        decode::image::decode_into(bytes, layout, out).map_err(in_frame)?;
+        decode::image::decode_into(bytes, layout, dataset.options.resize, out).map_err(in_frame)?;
     }
     Ok(())
 }

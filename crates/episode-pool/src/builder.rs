@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dataset::Metadata;
-use decode::Layout;
+use decode::{Layout, Size};
 use pool_core::{EpisodeInfo, Filter, Selection, ShardUnit, Topology};
 use prefetch::Source;
 use window::DeltaTimestamps;
@@ -15,6 +15,9 @@ use crate::pool::Dataset;
 use crate::schema::{self, FrameFormat};
 use crate::storage::SourceStorage;
 use crate::{EpisodePool, Error, Warning, cameras, keep_ranges};
+
+/// The longest side of a resized frame, in pixels.
+const MAX_SIDE_PX: usize = 8192;
 
 /// The most decode threads: far more than a machine has cores.
 const MAX_THREADS: usize = 1024;
@@ -62,6 +65,8 @@ pub struct Options {
     pub frame_layout: Layout,
     /// The numbers that pixels are given as.
     pub frame_type: FrameType,
+    /// The size of every camera's frames; none for each as it is stored.
+    pub resize: Option<Size>,
     /// The most video files open at once, for each consumer.
     pub video_decoder_cache_size: usize,
     /// The threads that decode video, for all workers of a rank.
@@ -87,6 +92,7 @@ pub struct Options {
 /// | `tolerance_s` | 1e-4 | as lerobot's |
 /// | `frame_layout` | `Hwc` | as pictures are stored |
 /// | `frame_type` | `U8` | a quarter of the memory; the division is cheaper on the accelerator |
+/// | `resize` | as stored | |
 /// | `num_threads` | the cores that the process may use | decoding is what takes time |
 /// | `decode_ahead_bytes` | 512 MiB | frames decoded once for all samples that will want them soon; more saves decoding, most of all with long GOPs |
 /// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128, and 512 over the rank's workers | the pool's working set, within usual limits on open files |
@@ -121,6 +127,7 @@ impl Builder {
                 tolerance_s: 1e-4,
                 frame_layout: Layout::Hwc,
                 frame_type: FrameType::U8,
+                resize: None,
                 video_decoder_cache_size: 0,
                 num_threads: std::thread::available_parallelism()
                     .map_or(1, NonZero::get)
@@ -238,6 +245,13 @@ impl Builder {
         self
     }
 
+    /// Gives every camera's frames in this size, whatever their aspect ratio: bilinear, antialiased where they get smaller, as torchvision's
+    /// `resize(..., antialias=True)` does it to within 2 levels. Depth codes are those of the nearest pixel.
+    pub fn resize(mut self, height: usize, width: usize) -> Self {
+        self.options.resize = Some(Size { height, width });
+        self
+    }
+
     /// The threads that decode video, 1 to 1024: for all workers of a rank together, or, where a worker iterates by itself, its part of
     /// them. They change nothing about what is emitted.
     pub fn num_threads(mut self, threads: usize) -> Self {
@@ -288,6 +302,7 @@ impl Builder {
         let format = FrameFormat {
             layout: self.options.frame_layout,
             element: self.options.frame_type,
+            resize: self.options.resize,
         };
         let fields = schema::fields(info, &windows, format)?;
 
@@ -383,6 +398,17 @@ impl Builder {
                 option: "num_threads",
                 found: num_threads.to_string(),
                 expected: "1 to 1024",
+            });
+        }
+        if let Some(Size { height, width }) = self.options.resize
+            && ![height, width]
+                .iter()
+                .all(|side| (1..=MAX_SIDE_PX).contains(side))
+        {
+            return Err(Error::Option {
+                option: "resize",
+                found: format!("{height}x{width}"),
+                expected: "sides of 1 to 8192 pixels, the height first",
             });
         }
         let tolerance_s = self.options.tolerance_s;

@@ -118,7 +118,8 @@ impl Cameras {
                     source,
                 })?;
             let media = Box::new(media);
-            let options = VideoOptions::default();
+            let mut options = VideoOptions::default();
+            options.resize = self.dataset.options.resize;
             let video = Video::open_with(decoder, media, path, camera.key(), &options)
                 .map_err(|source| camera.failed(source))?;
             let info = video.info();

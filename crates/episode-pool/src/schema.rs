@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dataset::{DType, Feature, Info};
-use decode::Layout;
+use decode::{Layout, Size};
 use window::{DeltaTimestamps, Offsets};
 
 use crate::{ElementType, Error, FrameType};
@@ -102,6 +102,8 @@ pub(crate) fn sample_bytes(fields: &[Field]) -> Option<usize> {
 pub(crate) struct FrameFormat {
     pub(crate) layout: Layout,
     pub(crate) element: FrameType,
+    /// None: as stored.
+    pub(crate) resize: Option<Size>,
 }
 
 /// The fields of a sample, in order: the features as `info.json` lists them, each windowed one followed by its mask,
@@ -197,14 +199,18 @@ fn picture(feature: &Feature, format: FrameFormat) -> Result<(ElementType, Vec<u
         camera: feature.key().to_owned(),
         found: feature.shape().to_vec(),
     })?;
+    let (height, width) = match format.resize {
+        Some(size) => (size.height, size.width),
+        None => (size.height, size.width),
+    };
     let (element_type, channels) = match (feature.is_depth(), format.element) {
         (true, _) => (ElementType::U16, 1),
         (false, FrameType::U8) => (ElementType::U8, 3),
         (false, FrameType::F32) => (ElementType::F32, 3),
     };
     let shape = match format.layout {
-        Layout::Hwc => vec![size.height, size.width, channels],
-        Layout::Chw => vec![channels, size.height, size.width],
+        Layout::Hwc => vec![height, width, channels],
+        Layout::Chw => vec![channels, height, width],
     };
     Ok((element_type, shape))
 }

@@ -84,6 +84,10 @@ struct FrameArgs {
     )]
     frame_type: FrameTypeArg,
 
+    /// The size of every camera's frames, in pixels, as in 96x128. [default: as stored]
+    #[arg(long, value_name = "HEIGHTxWIDTH", value_parser = parse_size, help_heading = "Camera frames")]
+    resize: Option<(usize, usize)>,
+
     /// The most video files that a worker keeps open. [default: (pool size + 1) x cameras, at most 128]
     #[arg(long, value_name = "FILES", help_heading = "Camera frames")]
     video_decoder_cache_size: Option<NonZeroUsize>,
@@ -113,6 +117,13 @@ enum FrameTypeArg {
     F32,
 }
 
+fn parse_size(text: &str) -> Result<(usize, usize), String> {
+    let sides = text
+        .split_once('x')
+        .and_then(|(height, width)| Some((height.parse().ok()?, width.parse().ok()?)));
+    sides.ok_or_else(|| "expected a height and a width in pixels, as in 96x128".to_owned())
+}
+
 impl FrameArgs {
     fn apply(&self, builder: Builder) -> Builder {
         let mut builder = builder
@@ -124,6 +135,9 @@ impl FrameArgs {
                 FrameTypeArg::U8 => FrameType::U8,
                 FrameTypeArg::F32 => FrameType::F32,
             });
+        if let Some((height, width)) = self.resize {
+            builder = builder.resize(height, width);
+        }
         if let Some(files) = self.video_decoder_cache_size {
             builder = builder.video_decoder_cache_size(files.get());
         }

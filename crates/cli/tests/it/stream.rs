@@ -49,7 +49,7 @@ fn the_summary_is_for_people_too() {
         "  first batch     after ",
         "  sample latency  ",
         "  peak memory     ",
-        "  video decoding  296 frames in 152 passes for 296 used",
+        "  video decoding  297 frames in 152 passes for 296 used",
         "  coverage        296 of 296 frames, each once",
     ]) {
         assert!(line.starts_with(start), "{line}");
@@ -289,6 +289,27 @@ fn frames_come_in_every_layout_and_type() {
             ],
         );
         assert_eq!(summary["samples"], 16);
+    }
+}
+
+#[test]
+fn frames_are_resized_on_request() {
+    let path = fixture("aloha_like");
+    let resized = summary(&path, &["--resize", "48x64", "--batches", "2"]);
+    assert_eq!(resized["samples"], 32);
+    for (size, complaint) in [
+        (
+            "48",
+            "expected a height and a width in pixels, as in 96x128",
+        ),
+        (
+            "0x64",
+            "`resize` is 0x64; expected sides of 1 to 8192 pixels",
+        ),
+    ] {
+        let run = Workplace::new().run(&["stream", &path, "--resize", size]);
+        assert_ne!(run.status, Some(0));
+        assert!(run.stderr.contains(complaint), "{}", run.stderr);
     }
 }
 

@@ -21,7 +21,7 @@ fn gradient() -> RgbImage {
 fn decode(bytes: &[u8], layout: Layout) -> Result<Vec<u8>, Error> {
     let (width, height) = dimensions(bytes)?;
     let mut out = vec![0; height * width * 3];
-    decode_into(bytes, layout, Pixels::U8(&mut out)).map(|()| out)
+    decode_into(bytes, layout, None, Pixels::U8(&mut out)).map(|()| out)
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn png_is_exact_in_every_layout_and_type() {
     assert_eq!(decode(&png, Layout::Hwc).unwrap(), rgb.as_raw().as_slice());
     let planes = decode(&png, Layout::Chw).unwrap();
     let mut floats = vec![0.0; planes.len()];
-    decode_into(&png, Layout::Chw, Pixels::F32(&mut floats)).unwrap();
+    decode_into(&png, Layout::Chw, None, Pixels::F32(&mut floats)).unwrap();
     for (x, y, pixel) in rgb.enumerate_pixels() {
         for c in 0..3 {
             let position = (c * 17 + y as usize) * 31 + x as usize;
@@ -77,11 +77,12 @@ fn sixteen_bits_of_gray_are_codes() {
         ImageBuffer::from_fn(5, 4, |x, y| Luma([(x * 9_000 + y * 123) as u16]));
     let png = encode(&codes.clone().into(), ImageFormat::Png);
     let mut out = vec![0; 20];
-    decode_into(&png, Layout::Hwc, Pixels::U16(&mut out)).unwrap();
+    decode_into(&png, Layout::Hwc, None, Pixels::U16(&mut out)).unwrap();
     assert_eq!(out, codes.as_raw().as_slice());
     let error = decode_into(
         &encode(&gradient().into(), ImageFormat::Png),
         Layout::Hwc,
+        None,
         Pixels::U16(&mut vec![0; 31 * 17]),
     )
     .unwrap_err();
@@ -130,7 +131,7 @@ fn a_header_that_lies_about_its_size_is_refused_before_reserving() {
     png[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
     let crc = crc32(&png[12..29]);
     png[29..33].copy_from_slice(&crc.to_be_bytes());
-    assert!(decode_into(&png, Layout::Hwc, Pixels::U8(&mut [])).is_err());
+    assert!(decode_into(&png, Layout::Hwc, None, Pixels::U8(&mut [])).is_err());
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
@@ -148,7 +149,8 @@ fn crc32(bytes: &[u8]) -> u32 {
 #[test]
 fn the_output_is_exactly_as_long_as_the_image() {
     let png = encode(&gradient().into(), ImageFormat::Png);
-    let error = decode_into(&png, Layout::Hwc, Pixels::U8(&mut vec![0; 31 * 17])).unwrap_err();
+    let error =
+        decode_into(&png, Layout::Hwc, None, Pixels::U8(&mut vec![0; 31 * 17])).unwrap_err();
     assert!(
         error
             .to_string()

@@ -12,3 +12,4 @@ mod images;
 mod io;
 mod parity;
 mod random_access;
+mod resize;

@@ -147,7 +147,7 @@ fn check(name: &str) {
         );
         if let Ok(png) = std::fs::read(root.join(&stored)) {
             let mut expected = vec![0; rgb.len()];
-            decode::image::decode_into(&png, Layout::Hwc, Pixels::U8(&mut expected)).unwrap();
+            decode::image::decode_into(&png, Layout::Hwc, None, Pixels::U8(&mut expected)).unwrap();
             assert_frames_match(&rgb, &expected, &stored);
             num_stored += 1;
         }

@@ -34,6 +34,14 @@ fn bad_options_are_told_before_anything_is_read() {
             "`max_num_shards` is 0; expected at least 1",
         ),
         (
+            base().num_threads(0),
+            "`num_threads` is 0; expected 1 to 1024",
+        ),
+        (
+            base().resize(0, 64),
+            "`resize` is 0x64; expected sides of 1 to 8192 pixels, the height first",
+        ),
+        (
             base().video_decoder_cache_size(0),
             "`video_decoder_cache_size` is 0; expected at least 1",
         ),
@@ -211,4 +219,41 @@ fn a_sample_or_a_batch_beyond_all_memory_is_an_error() {
         .batches(usize::MAX, false)
         .unwrap_err();
     assert!(matches!(error, Error::BatchTooLarge { .. }), "{error}");
+}
+
+#[test]
+fn frames_come_in_the_size_asked_for() {
+    // Videos, and pictures in the rows.
+    for (name, camera) in [
+        ("aloha_like", "observation.images.top"),
+        ("image_only", "observation.image"),
+    ] {
+        let pool = |layout, size: Option<(usize, usize)>| {
+            let builder = fixture(name).frame_layout(layout).num_threads(2);
+            let builder = match size {
+                Some((height, width)) => builder.resize(height, width),
+                None => builder,
+            };
+            builder.build().unwrap()
+        };
+        let stored = pool(Layout::Hwc, None).sample(3).unwrap();
+        let shape = stored.fields.get(camera).unwrap().shape().to_vec();
+        let mean =
+            |pixels: &[u8]| pixels.iter().map(|&v| f64::from(v)).sum::<f64>() / pixels.len() as f64;
+        for (layout, expected) in [(Layout::Hwc, [24, 40, 3]), (Layout::Chw, [3, 24, 40])] {
+            let resized = pool(layout, Some((24, 40))).sample(3).unwrap();
+            let resized = resized.fields.get(camera).unwrap();
+            assert_eq!(resized.shape(), expected);
+            let means = [stored.fields.get(camera).unwrap(), resized]
+                .map(|array| mean(array.as_u8().unwrap()));
+            assert!((means[0] - means[1]).abs() < 3.0, "{name}: {means:?}");
+        }
+        assert_ne!(shape, [24, 40, 3]);
+        // Decoded ahead or by itself, a frame is the same.
+        let pool = pool(Layout::Hwc, Some((24, 40)));
+        let ahead = pool.epoch(0).unwrap().next().unwrap().unwrap();
+        let index = ahead.fields.get("index").unwrap().as_i64().unwrap()[0];
+        let alone = pool.sample(index as usize).unwrap();
+        assert_eq!(ahead.fields, alone.fields);
+    }
 }

@@ -7,7 +7,7 @@ use rusty_ffmpeg::ffi;
 
 use super::frame::Frame;
 use super::packet::PacketBuffer;
-use super::{check, out_of_memory, static_text};
+use super::{check, out_of_memory, silence_log, static_text};
 use crate::error::{Error, FfmpegError, Place};
 
 /// The codecs of which a file's header is read without FFmpeg.
@@ -253,6 +253,7 @@ impl Decoder {
         max_pixels: u64,
         place: &Place,
     ) -> Result<Self, Error> {
+        silence_log();
         let codec = find_codec(parameters, place)?;
         let failed = |source| {
             place.malformed(

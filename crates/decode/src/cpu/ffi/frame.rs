@@ -105,9 +105,61 @@ impl Drop for Frame {
     }
 }
 
+#[cfg(test)]
+impl Frame {
+    /// A frame whose bytes `fill` writes, plane by plane and row by row.
+    pub(crate) fn filled(
+        (width, height): (usize, usize),
+        format: PixelFormat,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> Self {
+        super::silence_log();
+        let mut frame = Self::new().unwrap();
+        let raw = frame.as_ptr();
+        // SAFETY: an allocated, empty frame, of which these are the fields to set before its buffers are made.
+        unsafe {
+            (*raw).width = c_int::try_from(width).unwrap();
+            (*raw).height = c_int::try_from(height).unwrap();
+            (*raw).format = format.0;
+            assert_eq!(ffi::av_frame_get_buffer(raw, 0), 0);
+        }
+        for plane in 0.. {
+            // SAFETY: plain numbers; not positive for a plane that does not exist.
+            let row_bytes = unsafe { ffi::av_image_get_linesize(format.0, (*raw).width, plane) };
+            let Some(row_bytes) = usize::try_from(row_bytes).ok().filter(|&bytes| bytes > 0) else {
+                break;
+            };
+            let plane = usize::try_from(plane).unwrap();
+            let shift = match plane {
+                0 => 0,
+                _ => format.descriptor().unwrap().log2_chroma_h,
+            };
+            for y in 0..height.div_ceil(1 << shift) {
+                // SAFETY: `av_frame_get_buffer` has made these rows, `linesize` apart, of initialised bytes as soon as they are zeroed here.
+                fill(unsafe {
+                    let row = (*raw).data[plane].add(y * (*raw).linesize[plane] as usize);
+                    row.write_bytes(0, row_bytes);
+                    std::slice::from_raw_parts_mut(row, row_bytes)
+                });
+            }
+        }
+        frame
+    }
+}
+
 /// How pixels are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PixelFormat(ffi::AVPixelFormat);
+
+#[cfg(test)]
+impl PixelFormat {
+    /// By FFmpeg's name.
+    pub(crate) fn named(name: &str) -> Self {
+        let name = std::ffi::CString::new(name).unwrap();
+        // SAFETY: a NUL-terminated string.
+        Self(unsafe { ffi::av_get_pix_fmt(name.as_ptr()) })
+    }
+}
 
 impl PixelFormat {
     pub(super) fn raw(self) -> ffi::AVPixelFormat {

@@ -19,7 +19,7 @@ use crate::error::FfmpegError;
 pub(crate) use decoder::{Codec, Color, Decoder, Header, Likeness, Parameters, Received};
 pub(crate) use demux::{Scan, scan};
 pub(crate) use frame::{Frame, PixelFormat};
-pub(crate) use scale::Scaler;
+pub(crate) use scale::{Packing, Scaler};
 
 // Bound at build time, so checked then: a binding made from other headers must not get as far as the linker.
 const _: () = assert!(

@@ -7,7 +7,11 @@
 //! | range limited or full | that range |
 //! | no range | limited, and full for the `yuvj` formats |
 //! | more than 8 bits | rounded to 8 |
+//! | chroma of half the size | yuv420p of an even height: that of the pixel's block, unblended; else interpolated |
 //! | primaries, transfer, chroma position, rotation | not applied |
+//!
+//! The matrix is applied with swscale's own rounding, which the readers that others train with have too: for limited range its values are a
+//! level darker in the mean than exact ones, and up to three at a pixel. A faster conversion that is nearer the formula would be further from them.
 
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
@@ -21,12 +25,43 @@ use crate::error::FfmpegError;
 /// The vector code of swscale works in blocks of up to this many pixels, and writes whole blocks.
 const BLOCK_PIXELS: usize = 32;
 
-/// Owner of a conversion to RGB24, made at the first frame and kept while the frames stay alike.
+/// The most conversions that are kept: one for each camera of most datasets.
+const MAX_CONTEXTS: usize = 8;
+
+/// How the bytes of a pixel lie behind one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// Red, green, blue.
+    Rgb,
+    /// Red, green, blue, and a byte that means nothing. The colours are those of [`Packing::Rgb`]; swscale is faster at it, and so is whoever takes
+    /// the channels apart.
+    Rgbx,
+}
+
+impl Packing {
+    /// The bytes of a pixel.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::Rgb => 3,
+            Self::Rgbx => 4,
+        }
+    }
+
+    fn raw(self) -> ffi::AVPixelFormat {
+        match self {
+            Self::Rgb => ffi::AV_PIX_FMT_RGB24,
+            Self::Rgbx => ffi::AV_PIX_FMT_RGB0,
+        }
+    }
+}
+
+/// Owner of conversions to RGB, one for each kind of frame seen of late.
 ///
 /// Bilinear at 1:1 and without `SWS_ACCURATE_RND`, as PyAV and torchcodec convert: pixels then equal theirs.
 #[derive(Debug, Default)]
 pub(crate) struct Scaler {
-    context: Option<(Likeness, Context)>,
+    /// Most recently used last.
+    contexts: Vec<(Likeness, Context)>,
     /// Rows padded to whole blocks, for widths that are not.
     padded: Vec<u8>,
 }
@@ -39,17 +74,23 @@ struct Likeness {
     format: PixelFormat,
     matrix: ffi::AVColorSpace,
     range: ffi::AVColorRange,
+    packing: Packing,
 }
 
 impl Scaler {
-    /// Writes a frame as RGB bytes, `[H, W, 3]`.
+    /// Writes a frame as pixels, `[H, W]` of `packing`.
     ///
     /// # Panics
     ///
-    /// When `rgb` is not `H * W * 3` long.
-    pub(crate) fn convert(&mut self, frame: &Frame, rgb: &mut [u8]) -> Result<(), FfmpegError> {
+    /// When `rgb` is not `H * W` pixels long.
+    pub(crate) fn convert(
+        &mut self,
+        frame: &Frame,
+        packing: Packing,
+        rgb: &mut [u8],
+    ) -> Result<(), FfmpegError> {
         let (width, height) = (frame.width(), frame.height());
-        let row_bytes = width * 3;
+        let row_bytes = width * packing.bytes();
         assert_eq!(
             rgb.len(),
             row_bytes * height,
@@ -62,26 +103,36 @@ impl Scaler {
             format: frame.pixel_format(),
             matrix: raw.colorspace,
             range: raw.color_range,
+            packing,
         };
-        let context = match self.context.take() {
-            Some((made_for, context)) if made_for == likeness => context,
-            _ => Context::new(likeness)?,
+        let found = self
+            .contexts
+            .iter()
+            .position(|(made_for, _)| *made_for == likeness);
+        let context = match found {
+            Some(position) => self.contexts.remove(position).1,
+            None => Context::new(likeness)?,
         };
         let converted = if width.is_multiple_of(BLOCK_PIXELS) {
-            context.convert(frame, rgb, row_bytes)
+            context.convert(frame, packing, rgb, row_bytes)
         } else {
-            let stride = width.next_multiple_of(BLOCK_PIXELS) * 3;
+            let stride = width.next_multiple_of(BLOCK_PIXELS) * packing.bytes();
             self.padded.resize(stride * height, 0);
-            context.convert(frame, &mut self.padded, stride).map(|()| {
-                for (row, padded) in rgb
-                    .chunks_exact_mut(row_bytes)
-                    .zip(self.padded.chunks_exact(stride))
-                {
-                    row.copy_from_slice(&padded[..row_bytes]);
-                }
-            })
+            context
+                .convert(frame, packing, &mut self.padded, stride)
+                .map(|()| {
+                    for (row, padded) in rgb
+                        .chunks_exact_mut(row_bytes)
+                        .zip(self.padded.chunks_exact(stride))
+                    {
+                        row.copy_from_slice(&padded[..row_bytes]);
+                    }
+                })
         };
-        self.context = Some((likeness, context));
+        if self.contexts.len() == MAX_CONTEXTS {
+            self.contexts.remove(0);
+        }
+        self.contexts.push((likeness, context));
         converted
     }
 }
@@ -103,7 +154,7 @@ impl Context {
                 like.format.raw(),
                 like.width,
                 like.height,
-                ffi::AV_PIX_FMT_RGB24,
+                like.packing.raw(),
                 ffi::SWS_BILINEAR as c_int,
                 ptr::null_mut(),
                 ptr::null_mut(),
@@ -163,9 +214,16 @@ impl Context {
     /// # Panics
     ///
     /// When `out` has no room for all rows, or a row no room for whole blocks.
-    fn convert(&self, frame: &Frame, out: &mut [u8], stride: usize) -> Result<(), FfmpegError> {
+    fn convert(
+        &self,
+        frame: &Frame,
+        packing: Packing,
+        out: &mut [u8],
+        stride: usize,
+    ) -> Result<(), FfmpegError> {
         let (width, height) = (frame.width(), frame.height());
-        assert!(stride >= width.next_multiple_of(BLOCK_PIXELS) * 3 && out.len() >= stride * height);
+        let block_bytes = width.next_multiple_of(BLOCK_PIXELS) * packing.bytes();
+        assert!(stride >= block_bytes && out.len() >= stride * height);
         let raw = frame.get();
         let stride = c_int::try_from(stride).map_err(|_too_wide| out_of_memory())?;
         let (planes, strides) = (
