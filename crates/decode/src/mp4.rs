@@ -50,7 +50,8 @@ pub(crate) fn read(
             return Err(place.truncated(number, packet.pos, file_bytes));
         }
     }
-    let header = track.header;
+    let mut header = track.header;
+    header.reorder_depth = table::reorder_depth(&packets);
     let index = PacketIndex::new(packets, track.time_base, end);
     Ok(index.map(|index| Mp4 { header, index }))
 }
@@ -176,6 +177,7 @@ fn sample_entry(stsd: &[u8]) -> Option<Header> {
         width: u32::from(boxes::u16_at(entry, 24)?),
         height: u32::from(boxes::u16_at(entry, 26)?),
         color,
+        reorder_depth: 0,
         extradata: extradata?,
     })
 }

@@ -4,6 +4,13 @@ use super::boxes;
 use crate::index::Packet;
 use crate::limits::{MAX_PACKET_BYTES, MAX_PACKETS};
 
+/// The most frames that one is shown before, though decoded after them: H.264 allows no more.
+const MAX_REORDER_DEPTH: usize = 16;
+
+/// The longest time from decoding to showing, in ticks. FFmpeg takes larger ones for damage, or for negative ones, with which it has its
+/// own ways.
+const MAX_SHIFT: u32 = 1 << 28;
+
 /// Which part of the track is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edit {
@@ -142,17 +149,31 @@ fn apply(edit: Edit, packets: &mut [Packet], deltas: &[u32]) -> Option<()> {
     Some(())
 }
 
-/// The size of each packet, in bytes.
+/// How many frames at most are decoded before one that is shown before them. Decoders of streams that do not say so themselves need to
+/// know it.
+pub(super) fn reorder_depth(packets: &[Packet]) -> usize {
+    // The latest times so far, ascending: more than these cannot matter.
+    let mut latest: Vec<i64> = Vec::with_capacity(MAX_REORDER_DEPTH + 1);
+    let mut depth = 0;
+    for packet in packets {
+        let place = latest.partition_point(|&pts| pts <= packet.pts);
+        depth = depth.max(latest.len() - place);
+        latest.insert(place, packet.pts);
+        if latest.len() > MAX_REORDER_DEPTH {
+            latest.remove(0);
+        }
+    }
+    depth
+}
+
+/// The size of each packet, in bytes. None where all have one size, which needs no list: a count alone would ask for any amount of
+/// memory.
 fn sizes(stsz: &[u8]) -> Option<Vec<u32>> {
     let (common, len) = (boxes::u32_at(stsz, 4)?, boxes::u32_at(stsz, 8)? as usize);
-    if len == 0 || len > MAX_PACKETS {
+    if common != 0 || len == 0 || len > MAX_PACKETS {
         return None;
     }
-    let sizes = if common == 0 {
-        entries(stsz.get(4..)?)?.map(|[size]| size).collect()
-    } else {
-        vec![common; len]
-    };
+    let sizes: Vec<u32> = entries(stsz.get(4..)?)?.map(|[size]| size).collect();
     let fits = |&size: &u32| (1..=MAX_PACKET_BYTES).contains(&size);
     sizes.iter().all(fits).then_some(sizes)
 }
@@ -219,10 +240,9 @@ fn shifts(ctts: Option<&[u8]>, len: usize) -> Option<Vec<i64>> {
     let Some(ctts) = ctts else {
         return Some(vec![0; len]);
     };
-    // Large ones are meant as negative, with which FFmpeg has its own ways.
     expand(ctts, len)?
         .into_iter()
-        .map(|shift| i32::try_from(shift).ok().map(i64::from))
+        .map(|shift| (shift <= MAX_SHIFT).then_some(shift.into()))
         .collect()
 }
 
@@ -240,4 +260,38 @@ fn keys(stss: Option<&[u8]>, len: usize) -> Option<Vec<bool>> {
         *keys.get_mut((number as usize).checked_sub(1)?)? = true;
     }
     Some(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reorder_depth_counts_later_frames_that_come_first() {
+        let depth = |times: &[i64]| {
+            let packet = |&pts: &i64| Packet {
+                pts,
+                dts: 0,
+                pos: 0,
+                size: 1,
+                key: true,
+                shown: true,
+            };
+            reorder_depth(&times.iter().map(packet).collect::<Vec<_>>())
+        };
+        assert_eq!(depth(&[0, 1, 2]), 0);
+        assert_eq!(depth(&[0, 3, 1, 2, 6, 4, 5]), 1);
+        assert_eq!(depth(&[0, 4, 2, 1, 3]), 2);
+        assert_eq!(depth(&(0..40).rev().collect::<Vec<_>>()), 16);
+    }
+
+    #[test]
+    fn a_count_alone_reserves_nothing() {
+        // 2^24 packets of 100 bytes each, by a table of 12 bytes.
+        let stsz = [[0; 4], 100_u32.to_be_bytes(), (1_u32 << 24).to_be_bytes()].concat();
+        assert_eq!(sizes(&stsz), None);
+        // As many by a list that is not there.
+        let stsz = [[0; 4], [0; 4], (1_u32 << 24).to_be_bytes()].concat();
+        assert_eq!(sizes(&stsz), None);
+    }
 }

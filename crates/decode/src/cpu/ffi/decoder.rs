@@ -27,6 +27,8 @@ pub(crate) struct Header {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) color: Option<Color>,
+    /// How many frames at most are decoded before one that is shown before them.
+    pub(crate) reorder_depth: usize,
     /// The codec's own headers.
     pub(crate) extradata: Vec<u8>,
 }
@@ -127,6 +129,7 @@ impl Parameters {
                 raw.color_space,
             ),
             format: raw.format,
+            video_delay: raw.video_delay,
             extradata: self.extradata().into(),
         }
     }
@@ -167,6 +170,10 @@ impl Parameters {
             (*raw).codec_tag = u32::from_le_bytes(header.tag);
             (*raw).width = width;
             (*raw).height = height;
+            // The other decoders find it in the stream.
+            if header.codec == Codec::H264 {
+                (*raw).video_delay = c_int::try_from(header.reorder_depth).unwrap_or(0);
+            }
             if let Some(color) = header.color {
                 color.set(&mut *raw);
             }
@@ -200,6 +207,7 @@ pub(crate) struct Likeness {
         ffi::AVColorSpace,
     ),
     format: c_int,
+    video_delay: c_int,
     extradata: Box<[u8]>,
 }
 
