@@ -7,7 +7,7 @@ use window::Offsets;
 use crate::Error;
 use crate::ahead::SamplePictures;
 use crate::array::{Array, ArrayData};
-use crate::cameras::{CameraWriter, check_picture_size};
+use crate::cameras::{CameraWriter, WantedFrames, check_picture_size};
 use crate::columns::{Rows, copy_rows};
 use crate::pool::Dataset;
 use crate::resident::Resident;
@@ -20,7 +20,8 @@ pub(crate) struct FrameId {
     pub(crate) frame_index: usize,
 }
 
-/// Writes the frame into row `row` of `arrays`, one array a field: `[rows, ...field.shape()]`.
+/// Writes the frame into row `row` of `arrays`, one array a field: `[rows, ...field.shape()]`. Frames of videos are only asked for, from
+/// `cameras`, and written by its next [`flush`](CameraWriter::flush).
 pub(crate) fn write(
     dataset: &Dataset,
     cameras: &mut CameraWriter,
@@ -29,7 +30,7 @@ pub(crate) fn write(
     arrays: &mut [Array],
     row: usize,
 ) -> Result<(), Error> {
-    for (field, array) in dataset.fields.iter().zip(arrays) {
+    for (number, (field, array)) in dataset.fields.iter().zip(arrays).enumerate() {
         match &field.kind {
             FieldKind::Rows { window } => {
                 let column = column(&resident.rows, field);
@@ -56,12 +57,14 @@ pub(crate) fn write(
             }
             FieldKind::Video { window } => {
                 let rows = Rows::new(window.as_ref(), frame.frame_index, resident.rows.len());
-                cameras.write(
-                    (field.key(), frame.episode_index, frame.frame_index),
-                    &rows.indices(),
-                    pictures.next_field().as_ref(),
-                    pixels(array, row, elements(field)),
-                )?;
+                cameras.want(WantedFrames {
+                    field: number,
+                    row,
+                    episode_index: frame.episode_index,
+                    frame_index: frame.frame_index,
+                    positions: rows.indices(),
+                    pictures: pictures.next_field(),
+                });
             }
             FieldKind::Image { window } => {
                 write_images(

@@ -102,23 +102,16 @@ impl Iterator for Batches {
             return None;
         }
         let mut arrays = assemble::arrays(fields, len);
-        let mut batch = Batch {
-            episode_indices: Vec::with_capacity(len),
-            frame_indices: Vec::with_capacity(len),
-            seeds: Vec::with_capacity(len),
-            fields: Fields::new(&[], Vec::new()),
+        let emissions = match self.epoch.write_next(&mut arrays, len) {
+            Ok(emissions) if emissions.is_empty() => return None,
+            Ok(emissions) => emissions,
+            Err(error) => return Some(Err(error)),
         };
-        for row in 0..len {
-            match self.epoch.write_next(&mut arrays, row)? {
-                Ok(emission) => {
-                    batch.episode_indices.push(emission.episode_index);
-                    batch.frame_indices.push(emission.frame_index);
-                    batch.seeds.push(emission.seed);
-                }
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        batch.fields = Fields::new(fields, arrays);
-        Some(Ok(batch))
+        Some(Ok(Batch {
+            episode_indices: emissions.iter().map(|e| e.episode_index).collect(),
+            frame_indices: emissions.iter().map(|e| e.frame_index).collect(),
+            seeds: emissions.iter().map(|e| e.seed).collect(),
+            fields: Fields::new(fields, arrays),
+        }))
     }
 }

@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread;
 
 use dataset::{Episode, Feature, Metadata};
 use decode::{CacheStats, Decoder, PicturePainter, Pixels, Video, VideoCache, VideoOptions};
 
-use crate::Error;
 use crate::ahead::Pictures;
+use crate::array::{Array, ArrayData};
 use crate::pool::Dataset;
+use crate::schema::FieldKind;
+use crate::{Error, Field};
+
+/// The fewest frames that are worth a thread: writing one takes some 50 microseconds, and so does starting a thread.
+const MIN_FRAMES_PER_THREAD: usize = 8;
 
 /// The videos of a dataset, as one consumer and the threads that decode for it use them.
 #[derive(Debug)]
@@ -175,21 +181,44 @@ impl Cameras {
 }
 
 /// Writes a consumer's camera frames: pictures that were decoded ahead, or else decoded here and now.
+///
+/// Frames are asked for sample by sample, and written when several are together, by several threads.
 #[derive(Debug)]
 pub(crate) struct CameraWriter {
     cameras: Arc<Cameras>,
     decoder: Decoder,
-    painter: PicturePainter,
+    /// One for each thread.
+    painters: Vec<PicturePainter>,
+    /// What was asked for and is not written yet, in order.
+    wanted: Vec<WantedFrames>,
     frames_used: u64,
 }
 
+/// A camera's frames of one sample.
+#[derive(Debug)]
+pub(crate) struct WantedFrames {
+    /// The camera's position among the dataset's fields.
+    pub(crate) field: usize,
+    /// The row of the batch that they belong in.
+    pub(crate) row: usize,
+    pub(crate) episode_index: usize,
+    /// The frame for which the sample is made.
+    pub(crate) frame_index: usize,
+    /// The frames' positions in the episode, `[T]`.
+    pub(crate) positions: Vec<usize>,
+    /// The frames, if they are decoded ahead.
+    pub(crate) pictures: Option<Pictures>,
+}
+
 impl CameraWriter {
-    pub(crate) fn new(cameras: Arc<Cameras>) -> Self {
-        let painter = PicturePainter::new(cameras.dataset.options.frame_layout);
+    pub(crate) fn new(cameras: Arc<Cameras>, num_threads: usize) -> Self {
+        let layout = cameras.dataset.options.frame_layout;
+        let painter = |_| PicturePainter::new(layout);
         Self {
             cameras,
             decoder: Decoder::new(),
-            painter,
+            painters: (0..num_threads.max(1)).map(painter).collect(),
+            wanted: Vec::new(),
             frames_used: 0,
         }
     }
@@ -202,67 +231,146 @@ impl CameraWriter {
         &mut self.decoder
     }
 
-    /// The camera frames written so far, repetitions within a window left out.
+    /// The camera frames asked for so far, repetitions within a window left out.
     pub(crate) fn frames_used(&self) -> u64 {
         self.frames_used
     }
 
-    /// Writes the frames at these positions of an episode into `out`, `[T, H, W, C]` or `[T, C, H, W]`.
-    pub(crate) fn write(
-        &mut self,
-        (key, episode_index, frame_index): (&str, usize, usize),
-        rows: &[usize],
-        pictures: Option<&Pictures>,
-        mut out: Pixels<'_>,
-    ) -> Result<(), Error> {
-        let mut distinct = rows.to_vec();
+    /// Asks for frames, to be written by the next [`flush`](Self::flush).
+    pub(crate) fn want(&mut self, wanted: WantedFrames) {
+        let mut distinct = wanted.positions.clone();
         distinct.sort_unstable();
         distinct.dedup();
         self.frames_used += distinct.len() as u64;
+        self.wanted.push(wanted);
+    }
 
-        if let Some(pictures) = pictures
-            && self.paint(pictures, rows.len(), &mut out)
-        {
-            return Ok(());
-        }
+    /// Writes all frames that were asked for. Fails for the first that cannot be had, and forgets the others.
+    pub(crate) fn flush(&mut self, arrays: &mut [Array]) -> Result<(), Error> {
+        let wanted = std::mem::take(&mut self.wanted);
+        let outputs = outputs(&self.cameras.dataset.fields, arrays, &wanted);
+        let mut tasks: Vec<(&WantedFrames, Pixels<'_>, bool)> = wanted
+            .iter()
+            .zip(outputs)
+            .map(|(wanted, out)| (wanted, out, false))
+            .collect();
+
+        let num_frames: usize = wanted.iter().map(|wanted| wanted.positions.len()).sum();
+        let num_threads = self
+            .painters
+            .len()
+            .min(num_frames / MIN_FRAMES_PER_THREAD)
+            .max(1);
+        let per_thread = tasks.len().div_ceil(num_threads).max(1);
+        let paint_all = |painter: &mut PicturePainter,
+                         tasks: &mut [(&WantedFrames, Pixels<'_>, bool)]| {
+            for (wanted, out, done) in tasks {
+                *done = paint(painter, wanted, out);
+            }
+        };
+        thread::scope(|scope| {
+            let mut parts = self.painters.iter_mut().zip(tasks.chunks_mut(per_thread));
+            let own = parts.next();
+            for (painter, part) in parts {
+                scope.spawn(move || paint_all(painter, part));
+            }
+            if let Some((painter, part)) = own {
+                paint_all(painter, part);
+            }
+        });
+
+        tasks
+            .into_iter()
+            .filter(|(_, _, done)| !done)
+            .try_for_each(|(wanted, out, _)| self.decode(wanted, out))
+    }
+
+    /// Decodes and writes frames that were not decoded ahead.
+    fn decode(&mut self, wanted: &WantedFrames, out: Pixels<'_>) -> Result<(), Error> {
         let cameras = Arc::clone(&self.cameras);
-        let camera = cameras.camera(key, episode_index, frame_index);
+        let key = cameras.dataset.fields[wanted.field].key();
+        let camera = cameras.camera(key, wanted.episode_index, wanted.frame_index);
         let video = cameras.open(camera, &mut self.decoder)?;
         let start_s = cameras.find_start(camera, &video)?;
-        let times_s: Vec<f64> = rows
+        let times_s: Vec<f64> = wanted
+            .positions
             .iter()
-            .map(|&row| cameras.time_s(start_s, row))
+            .map(|&position| cameras.time_s(start_s, position))
             .collect();
         let layout = cameras.dataset.options.frame_layout;
         self.decoder
             .decode(&video, &times_s, cameras.tolerance_s(), layout, out)
             .map_err(|source| camera.failed(source))
     }
+}
 
-    /// Writes pictures that were decoded ahead; false if one of them was not.
-    fn paint(&mut self, pictures: &Pictures, num_rows: usize, out: &mut Pixels<'_>) -> bool {
-        if pictures.len() != num_rows {
+/// Writes pictures that were decoded ahead; false if one of them was not.
+fn paint(painter: &mut PicturePainter, wanted: &WantedFrames, out: &mut Pixels<'_>) -> bool {
+    let num_frames = wanted.positions.len();
+    let Some(pictures) = &wanted.pictures else {
+        return false;
+    };
+    if pictures.len() != num_frames {
+        return false;
+    }
+    let frame_len = out.len() / num_frames.max(1);
+    for frame in 0..num_frames {
+        let first = pictures.first_like(frame);
+        if first < frame {
+            out.copy_frame(frame_len, first, frame);
+            continue;
+        }
+        let painted = pictures
+            .wait(frame)
+            .is_some_and(|picture| painter.paint(picture, out.frame(frame_len, frame)).is_ok());
+        if !painted {
             return false;
         }
-        let frame_len = out.len() / num_rows.max(1);
-        for row in 0..num_rows {
-            let first = pictures.first_like(row);
-            if first < row {
-                out.copy_frame(frame_len, first, row);
-                continue;
-            }
-            let Some(picture) = pictures.wait(row) else {
-                return false;
-            };
-            if self
-                .painter
-                .paint(picture, out.frame(frame_len, row))
-                .is_err()
-            {
-                return false;
-            }
-        }
-        true
+    }
+    true
+}
+
+/// The part of the arrays that each of the wanted frames is to be written to.
+fn outputs<'a>(
+    fields: &[Field],
+    arrays: &'a mut [Array],
+    wanted: &[WantedFrames],
+) -> Vec<Pixels<'a>> {
+    // By field, and then by row, each taken once.
+    let mut rows: Vec<Vec<Option<Pixels<'a>>>> = fields
+        .iter()
+        .zip(arrays)
+        .map(|(field, array)| match field.kind {
+            FieldKind::Video { .. } => pixels_by_row(field, array),
+            _ => Vec::new(),
+        })
+        .collect();
+    wanted
+        .iter()
+        .map(|wanted| {
+            rows[wanted.field][wanted.row]
+                .take()
+                .expect("a sample asks for a camera once")
+        })
+        .collect()
+}
+
+fn pixels_by_row<'a>(field: &Field, array: &'a mut Array) -> Vec<Option<Pixels<'a>>> {
+    let row_len = field.shape().iter().product::<usize>().max(1);
+    match array.data_mut() {
+        ArrayData::U8(data) => data
+            .chunks_exact_mut(row_len)
+            .map(|row| Some(Pixels::U8(row)))
+            .collect(),
+        ArrayData::U16(data) => data
+            .chunks_exact_mut(row_len)
+            .map(|row| Some(Pixels::U16(row)))
+            .collect(),
+        ArrayData::F32(data) => data
+            .chunks_exact_mut(row_len)
+            .map(|row| Some(Pixels::F32(row)))
+            .collect(),
+        other => unreachable!("a camera's array holds {:?}", other.element_type()),
     }
 }
 

@@ -60,12 +60,13 @@ impl Epoch {
     ) -> Self {
         let max_open_videos = pool.options().video_decoder_cache_size;
         let cameras = Arc::new(Cameras::new(Arc::clone(&pool.dataset), max_open_videos));
+        let num_painters = means.as_ref().map_or(1, |means| means.num_painters);
         Self {
             pool,
             epoch,
             ahead: Ahead::new(plan, &cameras, means),
             residents: Residents::default(),
-            cameras: CameraWriter::new(cameras),
+            cameras: CameraWriter::new(cameras, num_painters),
             emitted: Coverage::default(),
             skipped,
             peak_episodes: 0,
@@ -110,18 +111,34 @@ impl Epoch {
         &self.pool
     }
 
-    /// Writes the next frame into row `row` of `arrays`; `None` when the epoch is over.
+    /// Writes the next frames into the rows of `arrays`, as many as these have, or as are left. Ends the epoch when it fails.
     pub(crate) fn write_next(
         &mut self,
         arrays: &mut [Array],
-        row: usize,
-    ) -> Option<Result<Emission, Error>> {
+        num_rows: usize,
+    ) -> Result<Vec<Emission>, Error> {
         if self.failed {
-            return None;
+            return Ok(Vec::new());
         }
-        let result = self.advance(arrays, row).transpose();
-        self.failed = matches!(result, Some(Err(_)));
-        result
+        let mut emissions = Vec::with_capacity(num_rows);
+        let mut failure = None;
+        for row in 0..num_rows {
+            match self.advance(arrays, row) {
+                Ok(Some(emission)) => emissions.push(emission),
+                Ok(None) => break,
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        // Whatever is wrong with an earlier sample's pictures comes first.
+        let done = self
+            .cameras
+            .flush(arrays)
+            .and_then(|()| failure.map_or(Ok(()), Err));
+        self.failed = done.is_err();
+        done.map(|()| emissions)
     }
 
     fn advance(&mut self, arrays: &mut [Array], row: usize) -> Result<Option<Emission>, Error> {
@@ -164,8 +181,8 @@ impl Iterator for Epoch {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut arrays = assemble::arrays(&self.pool.dataset.fields, 1);
-        let emission = match self.write_next(&mut arrays, 0)? {
-            Ok(emission) => emission,
+        let emission = match self.write_next(&mut arrays, 1) {
+            Ok(emissions) => *emissions.first()?,
             Err(error) => return Some(Err(error)),
         };
         let frame = FrameId {

@@ -78,9 +78,10 @@ impl Loader {
         if workers.iter().all(|worker| worker.num_frames() == 0) {
             return Err(pool.nothing_to_emit());
         }
+        let num_threads = pool.options().num_threads;
         Ok(Self {
+            means: pool.means(num_threads, num_threads / workers.len())?,
             workers,
-            means: pool.means(pool.options().num_threads)?,
             pool: pool.clone(),
             options,
         })

@@ -193,7 +193,8 @@ impl EpisodePool {
         }
         // The rank's other workers have their part of its threads, in processes of their own.
         let num_threads = self.options().num_threads / self.topology.consumers_per_rank();
-        let means = self.means(num_threads.max(1))?;
+        let num_threads = num_threads.max(1);
+        let means = self.means(num_threads, num_threads)?;
         self.epoch_with(epoch, samples, means)
     }
 
@@ -209,8 +210,12 @@ impl EpisodePool {
         Ok(Epoch::new(self.clone(), epoch, plan, skipped, means))
     }
 
-    /// Starts the threads for a dataset that needs them.
-    pub(crate) fn means(&self, num_threads: usize) -> Result<Option<Means>, Error> {
+    /// Starts the threads for a dataset that needs them. Each consumer may write pictures by `num_painters` more.
+    pub(crate) fn means(
+        &self,
+        num_threads: usize,
+        num_painters: usize,
+    ) -> Result<Option<Means>, Error> {
         if !self.dataset.has_videos() {
             return Ok(None);
         }
@@ -219,6 +224,7 @@ impl EpisodePool {
             threads: Arc::new(DecodeThreads::start(num_threads)?),
             budget_bytes: self.options().decode_ahead_bytes / num_consumers as u64,
             num_consumers,
+            num_painters,
         }))
     }
 
@@ -298,6 +304,7 @@ impl EpisodePool {
         let mut residents = Residents::default();
         let resident = residents.admit(&dataset.source, metadata, episode)?;
         let cameras = Arc::new(Cameras::new(Arc::clone(dataset), 1));
+        let mut cameras = CameraWriter::new(cameras, 1);
         let frame = FrameId {
             episode_index,
             frame_index,
@@ -305,12 +312,13 @@ impl EpisodePool {
         let mut arrays = assemble::arrays(&dataset.fields, 1);
         assemble::write(
             dataset,
-            &mut CameraWriter::new(cameras),
+            &mut cameras,
             resident,
             (frame, SamplePictures::default()),
             &mut arrays,
             0,
         )?;
+        cameras.flush(&mut arrays)?;
         let seed = pool_core::emission_seed(dataset.options.seed, 0, episode_index, frame_index);
         Ok(Sample::new(dataset, frame, seed, arrays))
     }

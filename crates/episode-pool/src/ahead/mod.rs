@@ -84,6 +84,8 @@ pub(crate) struct Means {
     pub(crate) budget_bytes: u64,
     /// The consumers that share the threads.
     pub(crate) num_consumers: usize,
+    /// The threads that each of them may write a batch's pictures with, while it waits for that.
+    pub(crate) num_painters: usize,
 }
 
 /// One consumer's steps, with the camera frames of its emissions decoded ahead.
@@ -197,7 +199,7 @@ impl Ahead {
         }
     }
 
-    /// The next step; `None` at the epoch's end. A sample's pictures must be [released](Self::release) before the next is asked for.
+    /// The next step; `None` at the epoch's end. A sample must be [released](Self::release) before the next is asked for.
     ///
     /// `decoder` opens the files that are first looked at here.
     pub(crate) fn next(&mut self, decoder: &mut Decoder) -> Option<Next> {
@@ -217,7 +219,8 @@ impl Ahead {
         }
     }
 
-    /// Lets go of the pictures of the sample that was emitted last, but for those that others will want.
+    /// Lets go of the pictures of the sample that was emitted last, but for those that others will want. Whoever has yet to write them
+    /// has its own hold on them.
     pub(crate) fn release(&mut self) {
         if let Some(decoding) = &mut self.decoding {
             for frame in decoding.scheduler.release() {
