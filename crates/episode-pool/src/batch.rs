@@ -1,5 +1,8 @@
 //! Batches: samples collated into contiguous arrays.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::assemble;
 use crate::{Epoch, EpochReport, Error, Fields};
 
@@ -86,6 +89,11 @@ impl Batches {
     #[must_use]
     pub fn report(&self) -> EpochReport {
         self.epoch.report()
+    }
+
+    /// A mark that ends the batches where they are, once it is set.
+    pub(crate) fn interrupter(&self) -> Arc<AtomicBool> {
+        self.epoch.interrupter()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use dataset::{Episode, Feature, Metadata};
@@ -245,8 +246,13 @@ impl CameraWriter {
         self.wanted.push(wanted);
     }
 
-    /// Writes all frames that were asked for. Fails for the first that cannot be had, and forgets the others.
-    pub(crate) fn flush(&mut self, arrays: &mut [Array]) -> Result<(), Error> {
+    /// Writes all frames that were asked for. Fails for the first that cannot be had, and forgets the others. Leaves out what there is still
+    /// to decode once `interrupted` is set.
+    pub(crate) fn flush(
+        &mut self,
+        arrays: &mut [Array],
+        interrupted: &AtomicBool,
+    ) -> Result<(), Error> {
         let wanted = std::mem::take(&mut self.wanted);
         let outputs = outputs(&self.cameras.dataset.fields, arrays, &wanted);
         let mut tasks: Vec<(&WantedFrames, Pixels<'_>, bool)> = wanted
@@ -281,7 +287,7 @@ impl CameraWriter {
 
         tasks
             .into_iter()
-            .filter(|(_, _, done)| !done)
+            .filter(|(_, _, done)| !done && !interrupted.load(Ordering::Relaxed))
             .try_for_each(|(wanted, out, _)| self.decode(wanted, out))
     }
 

@@ -1,6 +1,7 @@
 //! One consumer's epoch: the plan's steps, carried out.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use decode::CacheStats;
 use pool_core::{Coverage, CoverageReport, Emission, Plan};
@@ -26,6 +27,7 @@ pub struct Epoch {
     skipped: u64,
     peak_episodes: usize,
     failed: bool,
+    interrupted: Arc<AtomicBool>,
 }
 
 /// What an epoch did so far.
@@ -60,17 +62,19 @@ impl Epoch {
     ) -> Self {
         let max_open_videos = pool.options().video_decoder_cache_size;
         let cameras = Arc::new(Cameras::new(Arc::clone(&pool.dataset), max_open_videos));
+        let interrupted = Arc::new(AtomicBool::new(false));
         let num_painters = means.as_ref().map_or(1, |means| means.num_painters);
         Self {
             pool,
             epoch,
-            ahead: Ahead::new(plan, &cameras, means),
+            ahead: Ahead::new(plan, &cameras, means, Arc::clone(&interrupted)),
             residents: Residents::default(),
             cameras: CameraWriter::new(cameras, num_painters),
             emitted: Coverage::default(),
             skipped,
             peak_episodes: 0,
             failed: false,
+            interrupted,
         }
     }
 
@@ -107,6 +111,15 @@ impl Epoch {
         }
     }
 
+    /// A mark that ends the epoch where it is, once it is set: what is half done is let go of.
+    pub(crate) fn interrupter(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupted)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn pool(&self) -> &EpisodePool {
         &self.pool
     }
@@ -123,6 +136,9 @@ impl Epoch {
         let mut emissions = Vec::with_capacity(num_rows);
         let mut failure = None;
         for row in 0..num_rows {
+            if self.is_interrupted() {
+                break;
+            }
             match self.advance(arrays, row) {
                 Ok(Some(emission)) => emissions.push(emission),
                 Ok(None) => break,
@@ -133,11 +149,15 @@ impl Epoch {
             }
         }
         // Whatever is wrong with an earlier sample's pictures comes first.
+        let interrupted = Arc::clone(&self.interrupted);
         let done = self
             .cameras
-            .flush(arrays)
+            .flush(arrays, &interrupted)
             .and_then(|()| failure.map_or(Ok(()), Err));
-        self.failed = done.is_err();
+        self.failed = done.is_err() || self.is_interrupted();
+        if self.is_interrupted() {
+            emissions.clear();
+        }
         done.map(|()| emissions)
     }
 

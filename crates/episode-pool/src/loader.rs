@@ -1,6 +1,8 @@
 //! The workers of one rank as threads, and their batches in the order of a `DataLoader`.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -154,8 +156,10 @@ impl Loader {
 struct Worker {
     /// Its number among the rank's workers.
     number: usize,
-    /// `None` once the worker is told to stop: it ends at the next batch that it cannot send.
+    /// `None` once the worker is told to stop.
     batches: Option<Receiver<Result<Batch, Error>>>,
+    /// Ends the worker in the middle of a batch.
+    interrupter: Arc<AtomicBool>,
     thread: Option<JoinHandle<EpochReport>>,
 }
 
@@ -163,6 +167,7 @@ impl Worker {
     /// Starts the thread. It ends with its epoch, at an error, or at the first batch that nobody takes.
     fn spawn(number: usize, mut epoch: Batches, prefetch_batches: usize) -> Result<Self, Error> {
         let (sender, batches) = sync_channel(prefetch_batches);
+        let interrupter = epoch.interrupter();
         let run = move || {
             for batch in epoch.by_ref() {
                 if sender.send(batch).is_err() {
@@ -181,6 +186,7 @@ impl Worker {
         Ok(Self {
             number,
             batches: Some(batches),
+            interrupter,
             thread: Some(thread),
         })
     }
@@ -192,6 +198,7 @@ impl Worker {
 
     /// Stops the worker. `None` when it was stopped before, or has panicked.
     fn stop(&mut self) -> Option<EpochReport> {
+        self.interrupter.store(true, Ordering::Relaxed);
         self.batches = None;
         self.thread.take()?.join().ok()
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use dataset::Metadata;
 use pool_core::{Coverage, Plan, PlanOptions, Selection, Sharding, Share, Topology};
@@ -318,7 +319,7 @@ impl EpisodePool {
             &mut arrays,
             0,
         )?;
-        cameras.flush(&mut arrays)?;
+        cameras.flush(&mut arrays, &AtomicBool::new(false))?;
         let seed = pool_core::emission_seed(dataset.options.seed, 0, episode_index, frame_index);
         Ok(Sample::new(dataset, frame, seed, arrays))
     }

@@ -118,7 +118,7 @@ struct Decoding {
 #[derive(Debug)]
 struct Shared {
     cameras: Arc<Cameras>,
-    interrupted: AtomicBool,
+    interrupted: Arc<AtomicBool>,
     passes_under_way: Arc<AtomicUsize>,
     gops: AtomicU64,
     frames: AtomicU64,
@@ -150,8 +150,13 @@ impl SamplePictures {
 }
 
 impl Ahead {
-    /// `means` are none for a dataset without videos.
-    pub(crate) fn new(plan: Plan, cameras: &Arc<Cameras>, means: Option<Means>) -> Self {
+    /// `means` are none for a dataset without videos. Once `interrupted` is set, nothing more is decoded.
+    pub(crate) fn new(
+        plan: Plan,
+        cameras: &Arc<Cameras>,
+        means: Option<Means>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
         let decoding = means.map(|means| Decoding {
             scheduler: Scheduler::new(means.budget_bytes),
             max_horizon_frames: (MAX_HORIZON_FRAMES / means.num_consumers.max(1))
@@ -160,7 +165,7 @@ impl Ahead {
             episodes: Episodes::new(Arc::clone(cameras)),
             shared: Arc::new(Shared {
                 cameras: Arc::clone(cameras),
-                interrupted: AtomicBool::new(false),
+                interrupted,
                 passes_under_way: Arc::default(),
                 gops: AtomicU64::new(0),
                 frames: AtomicU64::new(0),

@@ -185,3 +185,28 @@ fn dropping_an_epoch_in_its_middle_ends_its_passes() {
         assert_eq!(decoding.count(), 0);
     }
 }
+
+#[test]
+fn a_loader_dropped_in_the_middle_of_a_batch_does_not_finish_it() {
+    // One batch for the whole epoch, decoded frame by frame: it takes a hundred times as long as what is done before it is dropped.
+    let pool = with_means(fixture("h264_gop30"), (1, 0));
+    let options = LoaderOptions {
+        batch_size: 10_000,
+        ..LoaderOptions::default()
+    };
+    let loader = Loader::new(&pool, options).unwrap();
+    let reports = loader.epoch(0).unwrap().finish();
+    let decoded: u64 = reports
+        .iter()
+        .map(|report| report.decode.frames_decoded)
+        .sum();
+    let whole: u64 = loader
+        .epoch(0)
+        .unwrap()
+        .map(|batch| batch.unwrap().len() as u64)
+        .sum();
+    assert!(
+        decoded < whole,
+        "{decoded} frames decoded, {whole} in the epoch"
+    );
+}
