@@ -243,10 +243,13 @@ mod tests {
             sender.send(()).unwrap();
             None
         }));
+        let shared = Arc::downgrade(&threads.shared);
         let dropping = thread::spawn(move || drop(threads));
         // The second task is let go of at once, the first when it is done.
         assert!(never.recv().is_err());
         drop(release);
         dropping.join().unwrap();
+        // And the threads, each of which has a hold on this, are gone.
+        assert_eq!(shared.strong_count(), 0);
     }
 }
