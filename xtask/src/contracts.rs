@@ -12,7 +12,7 @@ use crate::{Result, sh};
 type Contract = fn(&Setup) -> std::result::Result<(), Violation>;
 
 /// By the names that ARCHITECTURE.md gives them.
-const CONTRACTS: [(&str, Contract); 7] = [
+const CONTRACTS: [(&str, Contract); 8] = [
     ("exactly_once", contracts::exactly_once),
     ("order_is_a_function", contracts::order_is_a_function),
     ("epochs_reshuffle", contracts::epochs_reshuffle),
@@ -20,7 +20,13 @@ const CONTRACTS: [(&str, Contract); 7] = [
     ("uniform_over_the_pool", contracts::uniform_over_the_pool),
     ("pool_is_bounded", contracts::pool_is_bounded),
     ("resume_equals_suffix", contracts::resume_equals_suffix),
+    ("elastic_covers_once", elastic_covers_once),
 ];
+
+/// After each topology to check, others go on with the epoch.
+fn elastic_covers_once(setup: &Setup) -> std::result::Result<(), Violation> {
+    contracts::elastic_covers_once(setup, &[(2, 3), (1, 1), (4, 0)])
+}
 
 /// Ranks and workers of each that are checked when none are given: alone, with workers, and numbers that do not divide evenly.
 const TOPOLOGIES: [(usize, usize); 4] = [(1, 0), (1, 4), (2, 2), (3, 3)];

@@ -86,9 +86,9 @@ impl EpisodePool {
             max_num_shards: dataset.options.max_num_shards,
         };
         let share = Share::new(&dataset.selection, &topology, &sharding)?;
-        let plan = Plan::new(&share, &plan_options(&dataset.options, 0))?;
-        let planning = share.warnings().iter().chain(plan.warnings());
-        warnings.extend(planning.cloned().map(Warning::Planning));
+        let plan_warnings = Plan::check(&share, &plan_options(&dataset.options, 0))?;
+        let planning = share.warnings().iter().cloned().chain(plan_warnings);
+        warnings.extend(planning.map(Warning::Planning));
         Ok(Self {
             dataset,
             topology,
@@ -340,5 +340,6 @@ fn plan_options(options: &Options, epoch: u64) -> PlanOptions {
         epoch,
         episode_pool_size: options.episode_pool_size,
         shuffle: options.shuffle,
+        ..PlanOptions::default()
     }
 }

@@ -3,10 +3,18 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The stream of a consumer's key that orders its admissions.
-pub(crate) const ADMISSIONS: u64 = 0;
-/// The stream of a consumer's key that chooses the frames.
-pub(crate) const FRAMES: u64 = 1;
+/// The stream of a consumer's key that orders its admissions, when the epoch was taken up anew so many times.
+///
+/// There are fewer than 2^32 chapters, so no two uses share a stream.
+pub(crate) fn admissions_stream(generation: u32) -> u64 {
+    u64::from(generation) << 33
+}
+
+/// The stream of a consumer's key that chooses the frames of a chapter.
+pub(crate) fn frames_stream(generation: u32, chapter: u32) -> u64 {
+    // 2^31 generations do not come about: each is a line in a run's saved state.
+    u64::from(generation) << 33 | u64::from(chapter) << 1 | 1
+}
 
 /// A stream of choices that a key and a stream number fix for ever.
 ///
@@ -65,6 +73,17 @@ fn choose(n: u32, mut word: impl FnMut() -> u32) -> u32 {
 mod tests {
     use super::*;
     use crate::seed::order_key;
+
+    const ADMISSIONS: u64 = 0;
+    const FRAMES: u64 = 1;
+
+    #[test]
+    fn an_epochs_first_streams_are_0_and_1() {
+        assert_eq!(
+            (admissions_stream(0), frames_stream(0, 0)),
+            (ADMISSIONS, FRAMES)
+        );
+    }
 
     /// The first block of ChaCha8 for a zero key and nonce, as published in draft-strombergson-chacha-test-vectors-01
     /// (test case 1, 256-bit key).

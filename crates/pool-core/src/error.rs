@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::{MAX_EPISODE_FRAMES, MAX_EPISODES, MAX_POOL_FRAMES};
+use crate::limits::{MAX_EPISODE_FRAMES, MAX_EPISODES, MAX_FLEET, MAX_POOL_FRAMES};
 
 /// Why an epoch cannot be planned. Everything here is known before any data is read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +42,26 @@ pub enum Error {
         world_size: usize,
         /// The number of workers of each rank.
         num_workers: usize,
+    },
+
+    /// There are too many consumers to work out what each owns.
+    #[error(
+        "there are {num_consumers} consumers; what each owns can be worked out for at most {MAX_FLEET}"
+    )]
+    FleetTooLarge {
+        /// The number of consumers.
+        num_consumers: usize,
+    },
+
+    /// What was emitted is not told for each consumer.
+    #[error(
+        "the frames emitted are given for {found} consumers, and there are {expected}: world_size times workers"
+    )]
+    ProgressOfOthers {
+        /// The number of consumers they are given for.
+        found: usize,
+        /// The number of consumers.
+        expected: usize,
     },
 
     /// One of two environment variables that belong together is missing.

@@ -11,6 +11,7 @@ mod ownership;
 mod selection;
 
 // In which order, and out of what.
+mod chapters;
 mod draw;
 mod plan;
 mod pool;
@@ -31,6 +32,6 @@ pub use limits::{MAX_EPISODE_FRAMES, MAX_POOL_FRAMES};
 pub use ownership::{ShardUnit, Sharding, Share};
 pub use plan::{Emission, Plan, PlanOptions, Step};
 pub use seed::emission_seed;
-pub use selection::{EpisodeInfo, Filter, SelectedEpisode, Selection};
+pub use selection::{EpisodeInfo, Filter, Progress, SelectedEpisode, Selection};
 pub use topology::Topology;
 pub use warning::Warning;

@@ -13,3 +13,6 @@ pub const MAX_POOL_FRAMES: u64 = 1 << 28;
 
 /// The most episodes that a dataset may have: positions are kept as 32-bit numbers, and so are the draws among them.
 pub(crate) const MAX_EPISODES: usize = u32::MAX as usize;
+
+/// The most consumers whose shares are worked out at once, each with some hundred bytes of its own.
+pub(crate) const MAX_FLEET: usize = 1 << 20;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::limits::MAX_FLEET;
 use crate::selection::{SelectedEpisode, Selection};
 use crate::topology::Topology;
 use crate::warning::Warning;
@@ -97,6 +98,8 @@ pub struct Sharding {
 #[derive(Debug, Clone)]
 pub struct Share {
     selection: Arc<[SelectedEpisode]>,
+    /// See [`Selection::generation`].
+    generation: u32,
     /// Ascending positions in the selection.
     positions: Vec<u32>,
     topology: Topology,
@@ -115,24 +118,63 @@ impl Share {
         topology: &Topology,
         sharding: &Sharding,
     ) -> Result<Self, Error> {
-        if sharding.max_num_shards == Some(0) {
-            return Err(Error::NoShards);
+        let rule = Rule::new(selection.episodes(), *topology, sharding)?;
+        let positions = rule.positions(selection.episodes(), topology.consumer());
+        Ok(Self::of(selection, *topology, positions, rule.warnings))
+    }
+
+    /// What each consumer of a whole run owns: `[world_size * consumers_per_rank]`, rank by rank. This costs little more than
+    /// one share.
+    ///
+    /// # Errors
+    ///
+    /// If `world_size` or `max_num_shards` is 0, or there are more than 2^20 consumers.
+    pub fn fleet(
+        selection: &Selection,
+        world_size: usize,
+        num_workers: usize,
+        sharding: &Sharding,
+    ) -> Result<Vec<Self>, Error> {
+        let first = Topology::new(0, world_size, 0, num_workers)?;
+        if first.num_consumers() > MAX_FLEET {
+            return Err(Error::FleetTooLarge {
+                num_consumers: first.num_consumers(),
+            });
         }
-        let episodes = selection.shared_episodes();
-        let (positions, warnings) = match sharding.unit {
-            ShardUnit::Episode => by_episode(&episodes, topology, sharding.max_num_shards),
-            ShardUnit::File => by_file(&episodes, topology, sharding.max_num_shards),
+        let rule = Rule::new(selection.episodes(), first, sharding)?;
+        let owned = rule.all_positions(selection.episodes());
+        let share = |(consumer, positions)| {
+            let per_rank = first.consumers_per_rank();
+            let (rank, worker) = (consumer / per_rank, consumer % per_rank);
+            let topology = Topology::new(rank, world_size, worker, num_workers)?;
+            Ok(Self::of(
+                selection,
+                topology,
+                positions,
+                rule.warnings.clone(),
+            ))
         };
-        Ok(Self {
+        owned.into_iter().enumerate().map(share).collect()
+    }
+
+    fn of(
+        selection: &Selection,
+        topology: Topology,
+        positions: Vec<u32>,
+        warnings: Vec<Warning>,
+    ) -> Self {
+        let episodes = selection.shared_episodes();
+        Self {
             num_frames: positions
                 .iter()
                 .map(|&position| episodes[position as usize].num_frames())
                 .sum(),
             selection: episodes,
+            generation: selection.generation(),
             positions,
-            topology: *topology,
+            topology,
             warnings,
-        })
+        }
     }
 
     /// The positions of the owned episodes in [`Selection::episodes`], ascending.
@@ -185,16 +227,86 @@ impl Share {
         &self.selection
     }
 
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
     pub(crate) fn raw_positions(&self) -> &[u32] {
         &self.positions
     }
 }
 
-fn by_episode(
+/// How a selection's episodes find their owners.
+struct Rule {
+    topology: Topology,
+    /// The data files, or the groups of them, that are dealt out; `None` where runs of episodes are.
+    shards: Option<Shards>,
+    warnings: Vec<Warning>,
+}
+
+impl Rule {
+    fn new(
+        episodes: &[SelectedEpisode],
+        topology: Topology,
+        sharding: &Sharding,
+    ) -> Result<Self, Error> {
+        if sharding.max_num_shards == Some(0) {
+            return Err(Error::NoShards);
+        }
+        let (shards, warnings) = match sharding.unit {
+            ShardUnit::Episode => {
+                let warnings = episode_warnings(episodes, topology, sharding.max_num_shards);
+                (None, warnings)
+            }
+            ShardUnit::File => {
+                let shards = Shards::new(episodes, sharding.max_num_shards);
+                let warnings = shards.warnings(topology);
+                (Some(shards), warnings)
+            }
+        };
+        Ok(Self {
+            topology,
+            shards,
+            warnings,
+        })
+    }
+
+    /// The episodes of one consumer, by position.
+    fn positions(&self, episodes: &[SelectedEpisode], consumer: usize) -> Vec<u32> {
+        match &self.shards {
+            None => run_of(episodes, consumer, self.topology.num_consumers())
+                .map(narrow)
+                .collect(),
+            Some(shards) => (0..)
+                .zip(episodes)
+                .filter(|(_, episode)| shards.owner(episode, self.topology) == consumer)
+                .map(|(position, _)| position)
+                .collect(),
+        }
+    }
+
+    /// The episodes of every consumer, by position.
+    fn all_positions(&self, episodes: &[SelectedEpisode]) -> Vec<Vec<u32>> {
+        match &self.shards {
+            None => runs(episodes, self.topology.num_consumers())
+                .map(|run| run.map(narrow).collect())
+                .collect(),
+            Some(shards) => {
+                let mut owned = vec![Vec::new(); self.topology.num_consumers()];
+                for (position, episode) in (0..).zip(episodes) {
+                    owned[shards.owner(episode, self.topology)].push(position);
+                }
+                owned
+            }
+        }
+    }
+}
+
+fn episode_warnings(
     episodes: &[SelectedEpisode],
-    topology: &Topology,
+    topology: Topology,
     max_num_shards: Option<usize>,
-) -> (Vec<u32>, Vec<Warning>) {
+) -> Vec<Warning> {
     let (num_episodes, num_consumers) = (episodes.len(), topology.num_consumers());
     let mut warnings = Vec::new();
     if let Some(max_num_shards) = max_num_shards {
@@ -208,30 +320,46 @@ fn by_episode(
             num_idle: num_consumers - num_episodes,
         });
     }
-    let run = run_of(episodes, topology.consumer(), num_consumers);
-    (run.map(narrow).collect(), warnings)
+    warnings
 }
 
 /// The episodes, by position, between cut `consumer` and the next one.
 fn run_of(episodes: &[SelectedEpisode], consumer: usize, num_consumers: usize) -> Range<usize> {
-    let num_episodes = episodes.len();
-    if num_episodes < num_consumers {
-        let cut = |consumer: usize| {
-            let cut = (consumer as u128 * num_episodes as u128).div_ceil(num_consumers as u128);
-            usize::try_from(cut).expect("at most the number of episodes")
-        };
-        return cut(consumer)..cut(consumer + 1);
+    if episodes.len() < num_consumers {
+        return sparse_run(episodes.len(), consumer, num_consumers);
     }
+    runs(episodes, num_consumers)
+        .nth(consumer)
+        .expect("a run for each consumer")
+}
+
+/// The episodes, by position, between neighbouring cuts: a run for each consumer.
+fn runs(
+    episodes: &[SelectedEpisode],
+    num_consumers: usize,
+) -> impl Iterator<Item = Range<usize>> + '_ {
     let num_frames: u64 = episodes.iter().map(SelectedEpisode::num_frames).sum();
     let mut cut = Boundary {
         position: 0,
         frame: 0,
     };
-    for next in 1..=consumer {
-        cut = cut_after(cut, episodes, num_frames, next, num_consumers);
-    }
-    let end = cut_after(cut, episodes, num_frames, consumer + 1, num_consumers);
-    cut.position..end.position
+    (0..num_consumers).map(move |consumer| {
+        if episodes.len() < num_consumers {
+            return sparse_run(episodes.len(), consumer, num_consumers);
+        }
+        let start = cut.position;
+        cut = cut_after(cut, episodes, num_frames, consumer + 1, num_consumers);
+        start..cut.position
+    })
+}
+
+/// The run of a consumer where there are more consumers than episodes.
+fn sparse_run(num_episodes: usize, consumer: usize, num_consumers: usize) -> Range<usize> {
+    let cut = |consumer: usize| {
+        let cut = (consumer as u128 * num_episodes as u128).div_ceil(num_consumers as u128);
+        usize::try_from(cut).expect("at most the number of episodes")
+    };
+    cut(consumer)..cut(consumer + 1)
 }
 
 /// The place before an episode, or after the last one.
@@ -270,50 +398,56 @@ fn cut_after(
     cut
 }
 
-fn by_file(
-    episodes: &[SelectedEpisode],
-    topology: &Topology,
-    max_num_shards: Option<usize>,
-) -> (Vec<u32>, Vec<Warning>) {
-    let files: Vec<usize> = {
+/// The data files of a selection, in groups.
+struct Shards {
+    /// Ascending.
+    files: Vec<usize>,
+    num_shards: usize,
+}
+
+impl Shards {
+    fn new(episodes: &[SelectedEpisode], max_num_shards: Option<usize>) -> Self {
         let distinct: BTreeSet<_> = episodes.iter().map(SelectedEpisode::file).collect();
-        distinct.into_iter().collect()
-    };
-    let num_shards = max_num_shards.map_or(files.len(), |most| most.min(files.len()));
-    let shard_of = |episode: &SelectedEpisode| {
-        let file = files
+        let files: Vec<usize> = distinct.into_iter().collect();
+        Self {
+            num_shards: max_num_shards.map_or(files.len(), |most| most.min(files.len())),
+            files,
+        }
+    }
+
+    /// The consumer that owns an episode.
+    fn owner(&self, episode: &SelectedEpisode, topology: Topology) -> usize {
+        let file = self
+            .files
             .binary_search(&episode.file())
             .expect("every episode's file is listed");
         // There are at most 2^32 files and shards: their product fits.
-        (file as u64 * num_shards as u64 / files.len() as u64) as usize
-    };
-    let (world_size, per_rank) = (topology.world_size(), topology.consumers_per_rank());
-    let owns = |shard: usize| {
-        shard % world_size == topology.rank() && shard / world_size % per_rank == topology.worker()
-    };
-    let positions = (0..)
-        .zip(episodes)
-        .filter(|(_, episode)| owns(shard_of(episode)))
-        .map(|(position, _)| position)
-        .collect();
+        let shard = (file as u64 * self.num_shards as u64 / self.files.len() as u64) as usize;
+        let (world_size, per_rank) = (topology.world_size(), topology.consumers_per_rank());
+        shard % world_size * per_rank + shard / world_size % per_rank
+    }
 
-    let mut warnings = Vec::new();
-    if !num_shards.is_multiple_of(world_size) {
-        warnings.push(Warning::ShardsNotDivisible {
-            num_shards,
-            world_size,
-        });
+    fn warnings(&self, topology: Topology) -> Vec<Warning> {
+        let (world_size, per_rank) = (topology.world_size(), topology.consumers_per_rank());
+        let num_shards = self.num_shards;
+        let mut warnings = Vec::new();
+        if !num_shards.is_multiple_of(world_size) {
+            warnings.push(Warning::ShardsNotDivisible {
+                num_shards,
+                world_size,
+            });
+        }
+        let num_idle = num_idle(num_shards, world_size, per_rank);
+        if num_idle > 0 {
+            warnings.push(Warning::IdleConsumers {
+                unit: ShardUnit::File,
+                num_units: num_shards,
+                num_consumers: topology.num_consumers(),
+                num_idle,
+            });
+        }
+        warnings
     }
-    let num_idle = num_idle(num_shards, world_size, per_rank);
-    if num_idle > 0 {
-        warnings.push(Warning::IdleConsumers {
-            unit: ShardUnit::File,
-            num_units: num_shards,
-            num_consumers: topology.num_consumers(),
-            num_idle,
-        });
-    }
-    (positions, warnings)
 }
 
 /// How many consumers get none of the shards that are dealt to ranks in turn, and there to workers in turn.

@@ -1,10 +1,11 @@
 //! The plan: one consumer's whole epoch, as a stream of steps that is fixed before anything is read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter::FusedIterator;
 use std::sync::Arc;
 
-use crate::draw::{ADMISSIONS, Draws, FRAMES};
+use crate::chapters::Chapters;
+use crate::draw::{Draws, admissions_stream, frames_stream};
 use crate::error::Error;
 use crate::limits::MAX_POOL_FRAMES;
 use crate::ownership::Share;
@@ -24,6 +25,10 @@ pub struct PlanOptions {
     pub episode_pool_size: usize,
     /// Whether to mix; true by default. Otherwise frames come exactly in dataset order, and one episode at a time is resident.
     pub shuffle: bool,
+    /// The most frames, more or less, that are drawn in one go before the pool runs empty and is filled anew: 2^24 by default,
+    /// and never less than sixteen full pools. A skip costs a draw for each frame of a single chapter only. It makes no
+    /// difference to shares of up to so many frames.
+    pub chapter_frames: u64,
 }
 
 impl Default for PlanOptions {
@@ -33,9 +38,16 @@ impl Default for PlanOptions {
             epoch: 0,
             episode_pool_size: 64,
             shuffle: true,
+            chapter_frames: 1 << 24,
         }
     }
 }
+
+/// The most emissions of a plan: adding to it overflows nothing.
+const MAX_LENGTH: u64 = 1 << 62;
+
+/// The fewest full pools that make a chapter, so that the pool is seldom short of episodes.
+const POOLS_PER_CHAPTER: u64 = 16;
 
 /// One step of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,6 +96,14 @@ pub struct Emission {
 /// So each emission is uniform over all frames left in the pool. Without `shuffle` nothing is drawn: episodes and frames
 /// come in dataset order.
 ///
+/// A share of more than `chapter_frames` frames is divided into chapters: of `T` frames, in the order of admission, there are
+/// `n = ceil(T / chapter_frames)`, and chapter `k` ends with the first episode that reaches frame `(k + 1) * T / n` (where an
+/// episode reaches several at once, they are one). At a chapter's end the pool runs empty, as at that of an epoch; chapter `k`
+/// is drawn by stream `2 * k + 1`. With the default, that is from 155 hours of video at 30 frames a second upward, for each consumer.
+///
+/// An epoch that another topology has begun is taken up anew with what is [left](crate::Selection::rest) of it; the `g`-th time, `g * 2^33` is
+/// added to the stream numbers.
+///
 /// # The steps
 ///
 /// - At most `episode_pool_size` episodes are admitted and not yet evicted, at any time.
@@ -101,7 +121,8 @@ pub struct Emission {
 /// # Cost
 ///
 /// An emission takes constant time and allocates nothing. The plan keeps 8 bytes for every frame that could be resident at
-/// once and 4 for every episode of the share. A clone reserves nothing, and allocates when its pool grows.
+/// once and 4 for every episode of the share. A clone reserves nothing, and allocates when its pool grows. A skip costs a draw for
+/// each frame of the chapter that it ends in, however far it goes.
 ///
 /// # Examples
 ///
@@ -126,21 +147,30 @@ pub struct Emission {
 #[derive(Debug, Clone)]
 pub struct Plan {
     episodes: Arc<[SelectedEpisode]>,
-    /// The share's episodes, as positions in `episodes`, in the order of their admission. An index in here is an ordinal.
+    /// The share's episodes, as positions in `episodes`, in the order of their admission. It starts over after its end, so the
+    /// ordinal of an admission, modulo its length, is an index in here.
     order: Vec<u32>,
-    /// How many of `order` have entered the pool. It is full whenever this is less than all.
-    num_pooled: usize,
+    chapters: Chapters,
+    share_frames: u64,
+    /// How many episodes have entered the pool. It is full whenever this is less than `chapter_end`.
+    num_pooled: u64,
+    /// The ordinal at which the current chapter ends.
+    chapter_end: u64,
     pool: Pool,
-    remaining: u64,
-    seed: u64,
-    epoch: u64,
-    // What the reader has yet to be told. Between two emissions of a plain iteration these hold at most one each.
+    emitted: u64,
+    /// The number of emissions in all.
+    length: u64,
+    options: PlanOptions,
+    key: [u8; 32],
+    generation: u32,
+    // What the reader has yet to be told. Between two emissions of a plain iteration these hold at most one each, except where a
+    // chapter begins.
     /// The ordinals of pooled episodes that the reader has yet to admit, ascending.
-    to_admit: VecDeque<u32>,
+    to_admit: VecDeque<u64>,
     /// The episodes that are no longer pooled and that the reader has yet to evict.
     to_evict: VecDeque<usize>,
     /// The reader has been told to admit the resident episodes with lower ordinals.
-    next_to_tell: u32,
+    next_to_tell: u64,
     warnings: Vec<Warning>,
 }
 
@@ -152,47 +182,105 @@ impl Plan {
     /// If `episode_pool_size` is 0, or if the pool could come to hold more than
     /// [`MAX_POOL_FRAMES`](crate::MAX_POOL_FRAMES) frames.
     pub fn new(share: &Share, options: &PlanOptions) -> Result<Self, Error> {
-        let PlanOptions {
-            seed,
-            epoch,
-            episode_pool_size,
-            shuffle,
-        } = *options;
-        if episode_pool_size == 0 {
-            return Err(Error::EmptyPool);
-        }
+        let pool_frames = check(share, options)?;
         let topology = share.topology();
-        let key = order_key(seed, epoch, topology.rank(), topology.worker());
+        let key = order_key(
+            options.seed,
+            options.epoch,
+            topology.rank(),
+            topology.worker(),
+        );
         let mut order = share.raw_positions().to_vec();
-        let (draws, pool_size) = if shuffle {
-            Draws::new(key, ADMISSIONS).shuffle(&mut order);
-            (Some(Draws::new(key, FRAMES)), episode_pool_size)
-        } else {
-            (None, 1)
-        };
-        let pool_size = pool_size.min(order.len());
+        if options.shuffle {
+            Draws::new(key, admissions_stream(share.generation())).shuffle(&mut order);
+        }
+        let episodes = share.selection();
+        let lengths = order
+            .iter()
+            .map(|&position| episodes[position as usize].num_frames());
+        let chapter_frames = options
+            .chapter_frames
+            .max(POOLS_PER_CHAPTER * pool_frames as u64);
+        let pool_size = pool_size(share, options);
         let mut plan = Self {
-            pool: Pool::new(pool_size as u32, pool_frames(share, pool_size)?, draws),
-            episodes: Arc::clone(share.selection()),
+            chapters: Chapters::new(lengths, share.num_frames(), chapter_frames),
+            pool: Pool::new(pool_size as u32, pool_frames, None),
+            episodes: Arc::clone(episodes),
             order,
+            share_frames: share.num_frames(),
             num_pooled: 0,
-            remaining: share.num_frames(),
-            seed,
-            epoch,
+            chapter_end: 0,
+            emitted: 0,
+            length: share.num_frames(),
+            options: *options,
+            key,
+            generation: share.generation(),
             to_admit: VecDeque::with_capacity(pool_size),
             to_evict: VecDeque::with_capacity(pool_size),
             next_to_tell: 0,
             warnings: dominant_episode(share, options).into_iter().collect(),
         };
-        plan.fill_pool();
+        if plan.length > 0 {
+            plan.start_chapter(0);
+        }
         plan.owe_admissions();
         Ok(plan)
+    }
+
+    /// What [`new`](Self::new) would find, without a plan: its errors, and the plan's warnings.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn check(share: &Share, options: &PlanOptions) -> Result<Vec<Warning>, Error> {
+        check(share, options)?;
+        Ok(dominant_episode(share, options).into_iter().collect())
+    }
+
+    /// The same plan, of `frames` emissions in all: fewer than the share's leave out the last of the order, and with more it starts over
+    /// after its end, in the same order. A share without frames has nothing to repeat, and stays empty. More than 2^62 are as good as
+    /// for ever, and as many as that.
+    ///
+    /// Meant for a plan that is new; what it has emitted counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use pool_core::{EpisodeInfo, Filter, Plan, PlanOptions, Selection, Share, Sharding, Step, Topology};
+    /// # let episodes = [EpisodeInfo { episode_index: 0, length: 3, file: 0 }];
+    /// # let selection = Selection::new(&episodes, &Filter::default())?;
+    /// # let share = Share::new(&selection, &Topology::single(), &Sharding::default())?;
+    /// # let options = PlanOptions { shuffle: false, ..PlanOptions::default() };
+    /// // Of an episode of three frames.
+    /// let plan = Plan::new(&share, &options)?.with_length(5);
+    /// let frames: Vec<usize> = plan
+    ///     .filter_map(|step| match step {
+    ///         Step::Emit(emission) => Some(emission.frame_index),
+    ///         _ => None,
+    ///     })
+    ///     .collect();
+    /// assert_eq!(frames, [0, 1, 2, 0, 1]);
+    /// # Ok::<(), pool_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_length(mut self, frames: u64) -> Self {
+        if self.share_frames > 0 {
+            let was_at_the_end = self.remaining() == 0;
+            self.length = frames.min(MAX_LENGTH).max(self.emitted);
+            match self.remaining() {
+                0 => self.leave_pool(),
+                _ if was_at_the_end => self.start_chapter(self.emitted),
+                _ => {}
+            }
+            self.owe_admissions();
+        }
+        self
     }
 
     /// The number of frames that are left to emit.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.remaining
+        self.length - self.emitted
     }
 
     /// What is legal and yet probably not meant.
@@ -202,54 +290,142 @@ impl Plan {
     }
 
     /// The next `k` episodes that will be admitted, in order, or as many as are left. The plan does not advance.
+    ///
+    /// Where [`with_length`](Self::with_length) has cut it short, the end may come before the last of them.
     pub fn next_admissions(&self, k: usize) -> impl Iterator<Item = usize> + '_ {
-        let owed = self.to_admit.iter().map(|&ordinal| ordinal as usize);
-        owed.chain(self.num_pooled..self.order.len())
+        let owed = self.to_admit.iter().copied();
+        let last = match self.remaining() {
+            0 => 0,
+            // Every lap admits each episode once.
+            _ => (self.length.div_ceil(self.share_frames)).saturating_mul(self.order.len() as u64),
+        };
+        owed.chain(self.num_pooled..last)
             .take(k)
             .map(|ordinal| self.episode(ordinal).episode_index())
     }
 
-    /// Leaves out the next `n` emissions, or as many as are left, and returns their number. It costs a draw each.
+    /// The step that has to come before the next emission, if there is one: to let go of an episode as soon as it is exhausted.
+    pub fn next_owed(&mut self) -> Option<Step> {
+        if self.to_evict.is_empty() && self.to_admit.is_empty() {
+            return None;
+        }
+        self.owed_step()
+    }
+
+    /// Leaves out the next `n` emissions, or as many as are left, and returns their number. It costs a draw for each that is in the
+    /// chapter of the emission that follows.
     ///
     /// The steps that follow fit those that came before: first the episodes that have been admitted and are exhausted by now
     /// are evicted, then those that are resident and have not been admitted are admitted, then the emissions go on as if
     /// there had been no skip. So on a new plan an `Admit` for every resident episode comes first, and a reader can start
     /// there.
     pub fn skip_emissions(&mut self, n: u64) -> u64 {
-        let mut skipped = 0;
-        while skipped < n && self.advance().is_some() {
-            skipped += 1;
+        let skipped = n.min(self.remaining());
+        let target = self.emitted + skipped;
+        if skipped > 0 && target == self.length {
+            self.leave_pool();
+            self.emitted = target;
+        } else if skipped > 0 && self.chapter_start(target) > self.emitted {
+            self.leave_pool();
+            self.start_chapter(target);
+        }
+        while self.emitted < target {
+            self.advance();
         }
         self.owe_admissions();
         skipped
+    }
+
+    /// What has not been emitted yet of the order's first lap: episodes, as positions in the selection, each with the frames that are
+    /// left, ascending, or `None` for all of them.
+    pub(crate) fn left(&self) -> impl Iterator<Item = (u32, Option<Vec<u32>>)> + '_ {
+        let mut resident: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        let is_over = self.emitted >= self.share_frames;
+        if !is_over {
+            for (ordinal, frame) in self.pool.frames() {
+                resident.entry(ordinal).or_default().push(frame);
+            }
+        }
+        let untouched = if is_over {
+            &[]
+        } else {
+            // This is the first lap, so the ordinal is the place.
+            &self.order[self.num_pooled as usize..]
+        };
+        let resident = resident.into_iter().map(|(ordinal, mut frames)| {
+            frames.sort_unstable();
+            (self.order[self.index(ordinal)], Some(frames))
+        });
+        resident.chain(untouched.iter().map(|&position| (position, None)))
     }
 
     /// Takes the next frame out of the pool and keeps the pool full. What the reader has to be told of an episode that this
     /// removes is noted; what it has to be told of one that this adds is not.
     #[inline]
     fn advance(&mut self) -> Option<Taken> {
+        // The pool holds a frame as long as any is to be emitted, and none afterwards.
         let taken = self.pool.take()?;
-        self.remaining -= 1;
+        self.emitted += 1;
         if taken.is_last {
-            if taken.slot.ordinal < self.next_to_tell {
-                self.to_evict.push_back(taken.slot.episode_index);
-            }
-            self.fill_pool();
+            self.replace(taken.slot.ordinal, taken.slot.episode_index);
+        }
+        if self.emitted == self.length {
+            self.leave_pool();
         }
         Some(taken)
     }
 
+    /// Lets the next episode in for one that is exhausted.
+    #[cold]
+    fn replace(&mut self, ordinal: u64, episode_index: usize) {
+        if ordinal < self.next_to_tell {
+            self.to_evict.push_back(episode_index);
+        }
+        if self.emitted < self.length {
+            self.fill_pool();
+            if self.pool.is_empty() {
+                self.start_chapter(self.emitted);
+            }
+        }
+    }
+
+    /// Empties the pool.
+    #[cold]
+    fn leave_pool(&mut self) {
+        let residents = self.pool.residents();
+        let told = residents.filter(|slot| slot.ordinal < self.next_to_tell);
+        self.to_evict.extend(told.map(|slot| slot.episode_index));
+        self.pool.restart(None);
+    }
+
+    /// Fills the pool, which is empty, for the chapter in which emission `emitted` lies, and goes to that chapter's start.
+    fn start_chapter(&mut self, emitted: u64) {
+        let lap = emitted / self.share_frames;
+        let chapter = self.chapters.at(emitted % self.share_frames);
+        let draws = || Draws::new(self.key, frames_stream(self.generation, chapter.number));
+        self.pool.restart(self.options.shuffle.then(draws));
+        self.emitted = lap * self.share_frames + chapter.start_frame;
+        let first_ordinal = lap * self.order.len() as u64;
+        self.num_pooled = first_ordinal + chapter.first as u64;
+        self.chapter_end = first_ordinal + chapter.end as u64;
+        self.fill_pool();
+    }
+
+    /// The number of emissions before the chapter in which emission `emitted` lies.
+    fn chapter_start(&self, emitted: u64) -> u64 {
+        let within = emitted % self.share_frames;
+        emitted - within + self.chapters.at(within).start_frame
+    }
+
     fn fill_pool(&mut self) {
-        while self.pool.has_room() && self.num_pooled < self.order.len() {
+        while self.pool.has_room() && self.num_pooled < self.chapter_end {
             let ordinal = self.num_pooled;
-            let episode = &self.episodes[self.order[ordinal] as usize];
-            let seed = episode_seed(self.seed, self.epoch, episode.episode_index());
-            self.pool.admit(
-                ordinal as u32,
-                episode.episode_index(),
-                seed,
-                episode.kept(),
-            );
+            let position = self.order[self.index(ordinal)];
+            let episode = &self.episodes[position as usize];
+            let (seed, epoch) = (self.options.seed, self.options.epoch);
+            let seed = episode_seed(seed, epoch, episode.episode_index());
+            self.pool
+                .admit(ordinal, episode.episode_index(), seed, episode.kept());
             self.num_pooled += 1;
         }
     }
@@ -262,8 +438,10 @@ impl Plan {
             .map(|slot| slot.ordinal)
             .filter(|&ordinal| ordinal >= self.next_to_tell);
         self.to_admit.clear();
-        self.to_admit.extend(untold);
-        self.to_admit.make_contiguous().sort_unstable();
+        if self.emitted < self.length {
+            self.to_admit.extend(untold);
+            self.to_admit.make_contiguous().sort_unstable();
+        }
     }
 
     /// The step that has to come before the next emission, if there is one.
@@ -274,12 +452,17 @@ impl Plan {
         }
         let ordinal = self.to_admit.pop_front()?;
         self.next_to_tell = ordinal + 1;
-        let episode_index = self.episode(ordinal as usize).episode_index();
+        let episode_index = self.episode(ordinal).episode_index();
         Some(Step::Admit { episode_index })
     }
 
-    fn episode(&self, ordinal: usize) -> &SelectedEpisode {
-        &self.episodes[self.order[ordinal] as usize]
+    fn episode(&self, ordinal: u64) -> &SelectedEpisode {
+        &self.episodes[self.order[self.index(ordinal)] as usize]
+    }
+
+    /// The place in the order of an admission's episode.
+    fn index(&self, ordinal: u64) -> usize {
+        (ordinal % self.order.len() as u64) as usize
     }
 }
 
@@ -298,8 +481,7 @@ impl Iterator for Plan {
             is_last,
         } = self.advance()?;
         if is_last {
-            self.to_admit
-                .extend(num_pooled as u32..self.num_pooled as u32);
+            self.to_admit.extend(num_pooled..self.num_pooled);
         }
         Some(Step::Emit(Emission {
             episode_index: slot.episode_index,
@@ -311,10 +493,17 @@ impl Iterator for Plan {
 
 impl FusedIterator for Plan {}
 
-/// The most frames that `pool_size` episodes of a share can have between them.
-fn pool_frames(share: &Share, pool_size: usize) -> Result<usize, Error> {
+/// Checks the options, and gives the most frames that the pool can come to hold.
+fn check(share: &Share, options: &PlanOptions) -> Result<usize, Error> {
+    if options.episode_pool_size == 0 {
+        return Err(Error::EmptyPool);
+    }
+    let pool_size = pool_size(share, options);
     let mut lengths: Vec<u64> = share.episodes().map(SelectedEpisode::num_frames).collect();
-    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    if pool_size < lengths.len() {
+        // The longest come first.
+        lengths.select_nth_unstable_by(pool_size, |a, b| b.cmp(a));
+    }
     let num_frames: u64 = lengths.iter().take(pool_size).sum();
     if num_frames > MAX_POOL_FRAMES {
         return Err(Error::PoolTooLarge {
@@ -323,6 +512,16 @@ fn pool_frames(share: &Share, pool_size: usize) -> Result<usize, Error> {
         });
     }
     Ok(usize::try_from(num_frames).expect("2^28 fits"))
+}
+
+/// The most episodes that are resident at once.
+fn pool_size(share: &Share, options: &PlanOptions) -> usize {
+    let most = if options.shuffle {
+        options.episode_pool_size
+    } else {
+        1
+    };
+    most.min(share.num_episodes())
 }
 
 /// Says so if one episode will be most of what is emitted for over a third of the epoch.

@@ -30,8 +30,8 @@ struct Entry {
 /// A resident episode.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Slot {
-    /// Its place in the order of admissions.
-    pub(crate) ordinal: u32,
+    /// The number of admissions before it.
+    pub(crate) ordinal: u64,
     /// The number of frames left.
     left: u32,
     /// The dataset's number of the episode.
@@ -71,7 +71,7 @@ impl Pool {
     /// If there is no room.
     pub(crate) fn admit(
         &mut self,
-        ordinal: u32,
+        ordinal: u64,
         episode_index: usize,
         seed: u64,
         frames: impl DoubleEndedIterator<Item = u32>,
@@ -122,6 +122,29 @@ impl Pool {
             frame,
             is_last,
         })
+    }
+
+    /// Whether no frame is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Lets go of all frames, and chooses by other draws from now on.
+    pub(crate) fn restart(&mut self, draws: Option<Draws>) {
+        self.frames.clear();
+        for (number, slot) in (0..).zip(&mut self.slots) {
+            if slot.left > 0 {
+                slot.left = 0;
+                self.vacant.push(number);
+            }
+        }
+        self.draws = draws;
+    }
+
+    /// The frames left, by the ordinal of their episode, in no particular order.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let entry = |entry: &Entry| (self.slots[entry.slot as usize].ordinal, entry.frame);
+        self.frames.iter().map(entry)
     }
 
     /// The resident episodes, in no particular order.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use crate::coverage::Coverage;
 use crate::error::{Error, KnownEpisodes};
 use crate::limits::{MAX_EPISODE_FRAMES, MAX_EPISODES};
+use crate::ownership::{Sharding, Share};
+use crate::plan::{Plan, PlanOptions};
 use crate::warning::Warning;
 
 /// What planning needs to know of an episode.
@@ -65,7 +67,24 @@ pub struct Filter {
 pub struct Selection {
     episodes: Arc<[SelectedEpisode]>,
     num_frames: u64,
+    generation: u32,
     warnings: Vec<Warning>,
+}
+
+/// How far all consumers of a run have come in an epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// The number of ranks.
+    pub world_size: usize,
+    /// The number of workers of each rank.
+    pub num_workers: usize,
+    /// How the episodes were shared out.
+    pub sharding: Sharding,
+    /// What steered the order.
+    pub options: PlanOptions,
+    /// The frames that each consumer has emitted, `[world_size * max(1, num_workers)]`, rank by rank. What a consumer has emitted
+    /// beyond its share, it has repeated.
+    pub emitted: Vec<u64>,
 }
 
 /// An episode of a [`Selection`], and which of its frames are kept: at least one.
@@ -143,8 +162,81 @@ impl Selection {
             // Fewer than 2^32 episodes of fewer than 2^32 frames: the sum cannot overflow.
             num_frames: selected.iter().map(SelectedEpisode::num_frames).sum(),
             episodes: selected.into(),
+            generation: 0,
             warnings,
         })
+    }
+
+    /// What is left of an epoch that has come so far: the frames that no consumer has emitted, for any topology to share out anew.
+    /// `None` if there are none.
+    ///
+    /// It is worked out from the plans of the consumers that have begun the epoch, without reading anything; it costs a draw for
+    /// each frame emitted, and for each consumer no more than a chapter of them.
+    ///
+    /// # Errors
+    ///
+    /// If `progress` is not told for each consumer, or its options are not valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use pool_core::{EpisodeInfo, Filter, PlanOptions, Progress, Selection, Sharding};
+    ///
+    /// let episodes = [0, 1, 2].map(|i| EpisodeInfo { episode_index: i, length: 4, file: 0 });
+    /// let selection = Selection::new(&episodes, &Filter::default())?;
+    /// // Three ranks without workers.
+    /// let progress = Progress {
+    ///     world_size: 3,
+    ///     num_workers: 0,
+    ///     sharding: Sharding::default(),
+    ///     options: PlanOptions { shuffle: false, ..PlanOptions::default() },
+    ///     emitted: vec![4, 2, 0],
+    /// };
+    /// let rest = selection.rest(&progress)?.expect("six frames are left");
+    /// let left: Vec<_> = rest.episodes().iter().map(|e| (e.episode_index(), e.frames().collect::<Vec<_>>())).collect();
+    /// assert_eq!(left, [(1, vec![2, 3]), (2, vec![0, 1, 2, 3])]);
+    /// # Ok::<(), pool_core::Error>(())
+    /// ```
+    pub fn rest(&self, progress: &Progress) -> Result<Option<Self>, Error> {
+        let Progress {
+            world_size,
+            num_workers,
+            sharding,
+            options,
+            emitted,
+        } = progress;
+        let shares = Share::fleet(self, *world_size, *num_workers, sharding)?;
+        if shares.len() != emitted.len() {
+            return Err(Error::ProgressOfOthers {
+                found: emitted.len(),
+                expected: shares.len(),
+            });
+        }
+        let mut left: Vec<Option<SelectedEpisode>> = vec![None; self.episodes.len()];
+        for (share, &emitted) in shares.iter().zip(emitted) {
+            let mut plan = Plan::new(share, options)?;
+            plan.skip_emissions(emitted);
+            for (position, frames) in plan.left() {
+                let episode = &self.episodes[position as usize];
+                left[position as usize] = Some(match frames {
+                    Some(frames) => episode.only(&frames),
+                    None => episode.clone(),
+                });
+            }
+        }
+        let episodes: Arc<[SelectedEpisode]> = left.into_iter().flatten().collect();
+        Ok((!episodes.is_empty()).then(|| Self {
+            num_frames: episodes.iter().map(SelectedEpisode::num_frames).sum(),
+            episodes,
+            generation: self.generation + 1,
+            warnings: Vec::new(),
+        }))
+    }
+
+    /// How often what was [left](Self::rest) of an epoch has been taken up anew: 0 for a whole epoch.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// The selected episodes, in dataset order.
@@ -223,6 +315,28 @@ impl SelectedEpisode {
     #[must_use]
     pub fn num_frames(&self) -> u64 {
         self.num_frames.into()
+    }
+
+    /// The same episode with these frames alone, which are some of its own, ascending.
+    fn only(&self, frames: &[u32]) -> Self {
+        let mut kept: Vec<Range<u32>> = Vec::new();
+        for &frame in frames {
+            match kept.last_mut() {
+                Some(last) if last.end == frame => last.end += 1,
+                _ => kept.push(frame..frame + 1),
+            }
+        }
+        Self {
+            kept: kept.into(),
+            num_frames: frames.len() as u32,
+            ..*self
+        }
+    }
+
+    /// The ranges of frames that are kept, ascending, apart from each other, none of them empty.
+    pub fn ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
+        let wide = |range: &Range<u32>| range.start as usize..range.end as usize;
+        self.kept.iter().map(wide)
     }
 
     /// The indices of the frames that are kept, ascending.

@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fleet;
 mod position;
 mod rotation;
 mod state;
 
 pub use error::Error;
+pub use fleet::{Batching, EpochEnd, Fleet, Turn};
 pub use position::Position;
 pub use rotation::batches_per_epoch;
 pub use state::State;

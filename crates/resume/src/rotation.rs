@@ -27,11 +27,13 @@ pub fn batches_per_epoch(shares: &[u64], batch_size: u64, drop_last: bool) -> Re
 }
 
 /// The batches that each worker gives in an epoch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rotation {
     // [num_workers], at least one
-    batches: Vec<u64>,
-    // Their sum.
+    batches: Box<[u64]>,
+    // The same, ascending, and the sum of those before each.
+    ascending: Box<[(u64, u64)]>,
+    // The sum of all.
     per_epoch: u64,
 }
 
@@ -50,44 +52,72 @@ impl Rotation {
                 share.div_ceil(batch_size)
             }
         };
-        let batches: Vec<u64> = shares.iter().map(count).collect();
-        let per_epoch = batches
-            .iter()
-            .try_fold(0_u64, |sum, &n| sum.checked_add(n))
-            .ok_or(Error::TooManyBatches {
-                num_workers: shares.len(),
-            })?;
-        Ok(Self { batches, per_epoch })
+        let batches: Box<[u64]> = shares.iter().map(count).collect();
+        let sum = batches.iter().try_fold(0_u64, |sum, &n| sum.checked_add(n));
+        sum.ok_or(Error::TooManyBatches {
+            num_workers: shares.len(),
+        })?;
+        Ok(Self::of(batches))
+    }
+
+    /// Workers that give so many batches each, no more than 2^64 - 1 together.
+    pub(crate) fn of(batches: Box<[u64]>) -> Self {
+        let mut ascending: Box<[_]> = batches.iter().map(|&n| (n, 0)).collect();
+        ascending.sort_unstable();
+        let mut per_epoch = 0;
+        for (n, before) in &mut ascending {
+            *before = per_epoch;
+            per_epoch += *n;
+        }
+        Self {
+            batches,
+            ascending,
+            per_epoch,
+        }
     }
 
     pub(crate) fn batches_per_epoch(&self) -> u64 {
         self.per_epoch
     }
 
-    /// After the first `k` batches of an epoch: how many each worker has given, and whose turn it is.
+    /// The batches that each worker gives in an epoch: `[num_workers]`.
+    pub(crate) fn batches(&self) -> &[u64] {
+        &self.batches
+    }
+
+    /// Whose the `k`-th batch of an epoch is, counted from 0, and which of that worker's: the round.
     ///
-    /// `k` must be below [`batches_per_epoch`](Self::batches_per_epoch), so that there is a next batch.
-    pub(crate) fn after(&self, k: u64) -> (impl Iterator<Item = u64>, usize) {
+    /// `k` must be below [`batches_per_epoch`](Self::batches_per_epoch).
+    pub(crate) fn at(&self, k: u64) -> (usize, u64) {
         debug_assert!(k < self.per_epoch);
         let rounds = self.whole_rounds(k);
         // Of the round that is under way, the first workers that still have a batch have given it.
         let given = k - self.in_rounds(rounds);
         let mut in_turn = (0..self.batches.len()).filter(|&worker| self.batches[worker] > rounds);
-        let next_worker = usize::try_from(given)
+        let worker = usize::try_from(given)
             .ok()
             .and_then(|given| in_turn.nth(given))
             .expect("a round under way has a batch left");
+        (worker, rounds)
+    }
+
+    /// How many batches each worker has given after the first `k` of an epoch, or after all of it: `[num_workers]`.
+    pub(crate) fn given(&self, k: u64) -> Box<[u64]> {
+        if k >= self.per_epoch {
+            return self.batches.clone();
+        }
+        let (next_worker, rounds) = self.at(k);
         let batches = self.batches.iter().enumerate();
-        let batches =
-            batches.map(move |(worker, &n)| n.min(rounds + u64::from(worker < next_worker)));
-        (batches, next_worker)
+        batches
+            .map(|(worker, &n)| n.min(rounds + u64::from(worker < next_worker)))
+            .collect()
     }
 
     /// The number of rounds that lie wholly within the first `k` batches.
     fn whole_rounds(&self, k: u64) -> u64 {
         // in_rounds(low) <= k < in_rounds(high) holds throughout.
         let mut low = 0;
-        let mut high = self.batches.iter().copied().max().unwrap_or(0);
+        let mut high = self.ascending.last().map_or(0, |&(n, _)| n);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if self.in_rounds(middle) <= k {
@@ -99,9 +129,20 @@ impl Rotation {
         low
     }
 
+    /// The place in the epoch of a worker's batch of a round: the inverse of [`at`](Self::at).
+    pub(crate) fn place(&self, worker: usize, round: u64) -> u64 {
+        let earlier = self.batches[..worker].iter().filter(|&&n| n > round);
+        self.in_rounds(round) + earlier.count() as u64
+    }
+
     /// The number of batches in the first `rounds` rounds; at most that of the epoch.
     fn in_rounds(&self, rounds: u64) -> u64 {
-        self.batches.iter().map(|&n| n.min(rounds)).sum()
+        // The workers that have run dry by then, and those that give one in every round.
+        let dry = self.ascending.partition_point(|&(n, _)| n <= rounds);
+        match self.ascending.get(dry) {
+            Some((_, before)) => before + rounds * (self.ascending.len() - dry) as u64,
+            None => self.per_epoch,
+        }
     }
 }
 
@@ -118,15 +159,16 @@ mod tests {
         );
         let whole: Vec<u64> = (0..9).map(|k| rotation.whole_rounds(k)).collect();
         assert_eq!(whole, [0, 0, 0, 1, 1, 1, 2, 2, 3]);
+        for k in 0..9 {
+            let (worker, round) = rotation.at(k);
+            assert_eq!(rotation.place(worker, round), k);
+        }
     }
 
     #[test]
     fn the_largest_numbers_do_not_overflow() {
         let rotation = Rotation::new(&[u64::MAX, 0], 1, false).unwrap();
-        let (batches, next_worker) = rotation.after(u64::MAX - 1);
-        assert_eq!(
-            (batches.collect::<Vec<_>>(), next_worker),
-            (vec![u64::MAX - 1, 0], 0)
-        );
+        assert_eq!(rotation.at(u64::MAX - 1), (0, u64::MAX - 1));
+        assert_eq!(*rotation.given(u64::MAX - 1), [u64::MAX - 1, 0]);
     }
 }

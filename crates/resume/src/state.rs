@@ -4,6 +4,14 @@ use crate::error::Error;
 use crate::position::Position;
 use crate::rotation::Rotation;
 
+/// The samples in the first batches of each worker, the last of which may hold fewer than the others.
+pub(crate) fn samples(batches: &[u64], batch_size: u64, shares: &[u64]) -> Box<[u64]> {
+    let batches = batches.iter().zip(shares);
+    batches
+        .map(|(batches, &share)| batches.saturating_mul(batch_size).min(share))
+        .collect()
+}
+
 /// How far a run has come; the same for every rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct State {
@@ -53,12 +61,9 @@ impl State {
                 drop_last,
             });
         }
-        let (batches, next_worker) = rotation.after(self.batches_consumed % per_epoch);
-        // A worker's last batch may hold fewer samples than the others.
-        let samples_to_skip = batches
-            .zip(shares)
-            .map(|(batches, &share)| batches.saturating_mul(self.batch_size).min(share))
-            .collect();
+        let batch = self.batches_consumed % per_epoch;
+        let (next_worker, _) = rotation.at(batch);
+        let samples_to_skip = samples(&rotation.given(batch), self.batch_size, shares);
         Ok(Position::new(
             self.batches_consumed / per_epoch,
             samples_to_skip,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::reader::Reader;
 use super::setup::{Setup, Violation, broken};
 use crate::coverage::{Coverage, CoverageReport};
+use crate::ownership::Share;
 use crate::plan::{Plan, Step};
 
 /// The consumers' emissions of one epoch are disjoint, and together they are every selected frame, once. The coverage digest
@@ -110,8 +111,8 @@ fn mistakes(frames: &[(usize, usize)], at: (usize, usize)) -> Vec<(&'static str,
 }
 
 /// At most `episode_pool_size` episodes are admitted and not yet evicted; frames come out of these only; an episode is
-/// admitted once, and evicted once it is exhausted; nothing is emitted while there is room for an episode that waits; at the
-/// end nothing is held. Without shuffle one episode at a time is held.
+/// admitted once, and evicted once it is exhausted; nothing is emitted while there is room for an episode that waits in the same
+/// chapter; at the end nothing is held. Without shuffle one episode at a time is held.
 ///
 /// # Errors
 ///
@@ -122,8 +123,13 @@ pub fn pool_is_bounded(setup: &Setup) -> Result<(), Violation> {
     let pool_size = setup.pool_size();
     for share in setup.shares()? {
         let mut reader = Reader::new(&selection, pool_size);
+        let chapter_ends = chapter_ends(&share, setup)?;
         for step in Plan::new(&share, &setup.options)? {
-            let waiting = share.num_episodes() - reader.num_held() - reader.num_released();
+            let seen = reader.num_held() + reader.num_released();
+            let chapter_end = chapter_ends
+                .iter()
+                .find(|&&end| end > reader.num_released());
+            let waiting = chapter_end.map_or(0, |&end| end - seen);
             if matches!(step, Step::Emit(_)) && reader.num_held() < pool_size && waiting > 0 {
                 let held = reader.num_held();
                 return Err(broken(format!(
@@ -140,6 +146,35 @@ pub fn pool_is_bounded(setup: &Setup) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+/// How many episodes of a share are admitted until each of its chapters ends.
+fn chapter_ends(share: &Share, setup: &Setup) -> Result<Vec<usize>, Violation> {
+    let lengths: BTreeMap<_, _> = share
+        .episodes()
+        .map(|episode| (episode.episode_index(), episode.num_frames()))
+        .collect();
+    let mut longest: Vec<u64> = lengths.values().copied().collect();
+    longest.sort_unstable_by(|a, b| b.cmp(a));
+    let full_pool: u64 = longest.iter().take(setup.pool_size()).sum();
+    let chapter_frames = setup.options.chapter_frames.max(16 * full_pool);
+    let num_chapters = share.num_frames().div_ceil(chapter_frames.max(1));
+
+    let (mut ends, mut frames) = (Vec::new(), 0);
+    let mut num_reached = 0;
+    let admitted = Plan::new(share, &setup.options)?.filter_map(|step| match step {
+        Step::Admit { episode_index } => Some(lengths[&episode_index]),
+        _ => None,
+    });
+    for (place, length) in admitted.enumerate() {
+        frames += length;
+        let reached = frames * num_chapters / share.num_frames();
+        if reached > num_reached {
+            ends.push(place + 1);
+            num_reached = reached;
+        }
+    }
+    Ok(ends)
 }
 
 fn name((episode_index, frame_index): (usize, usize)) -> String {

@@ -13,16 +13,20 @@
 //! setup.options.episode_pool_size = 2;
 //! contracts::exactly_once(&setup)?;
 //! contracts::resume_equals_suffix(&setup)?;
+//! // ... that one rank with five workers goes on with.
+//! contracts::elastic_covers_once(&setup, &[(1, 5)])?;
 //! # Ok::<(), contracts::Violation>(())
 //! ```
 
 mod cover;
+mod elastic;
 mod order;
 mod reader;
 mod setup;
 mod uniform;
 
 pub use cover::{exactly_once, pool_is_bounded};
+pub use elastic::elastic_covers_once;
 pub use order::{
     consumers_decorrelate, epochs_reshuffle, order_is_a_function, resume_equals_suffix,
 };

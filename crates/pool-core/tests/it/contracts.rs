@@ -40,6 +40,15 @@ proptest! {
     }
 
     #[test]
+    fn elastic_covers_once(
+        setup in setups(),
+        topologies in prop::collection::vec((1..=6_usize, 0..=4_usize), 1..4),
+    ) {
+        let checked = contracts::elastic_covers_once(&setup, &topologies);
+        checked.map_err(|violation| TestCaseError::fail(violation.to_string()))?;
+    }
+
+    #[test]
     fn resume_equals_suffix(setup in setups()) {
         check(contracts::resume_equals_suffix, &setup)?;
     }
@@ -64,6 +73,7 @@ fn every_world_size_and_number_of_workers_covers_once() {
             setup.options.episode_pool_size = 3;
             contracts::exactly_once(&setup).unwrap();
             contracts::resume_equals_suffix(&setup).unwrap();
+            contracts::elastic_covers_once(&setup, &[(3, 1), (1, 0)]).unwrap();
         }
     }
 }

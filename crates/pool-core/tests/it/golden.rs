@@ -33,7 +33,7 @@ fn case() -> Case {
             seed: 42,
             epoch: 0,
             episode_pool_size: 3,
-            shuffle: true,
+            ..PlanOptions::default()
         },
     }
 }

@@ -43,6 +43,30 @@ fn by_file(max_num_shards: Option<usize>) -> Sharding {
     }
 }
 
+proptest! {
+    #[test]
+    fn a_fleets_shares_are_those_of_its_consumers(setup in setups()) {
+        let selection = Selection::new(&setup.episodes, &setup.filter).unwrap();
+        let fleet = Share::fleet(&selection, setup.world_size, setup.num_workers, &setup.sharding).unwrap();
+        let each = shares(&selection, setup.world_size, setup.num_workers, setup.sharding);
+        let known = |shares: &[Share]| -> Vec<_> {
+            let known = |share: &Share| (share.topology(), share.num_frames(), share.warnings().to_vec());
+            shares.iter().map(known).collect()
+        };
+        prop_assert_eq!(positions(&fleet), positions(&each));
+        prop_assert_eq!(known(&fleet), known(&each));
+    }
+}
+
+#[test]
+fn a_fleet_beyond_counting_is_an_error() {
+    let error = Share::fleet(&select(&[3]), 1 << 40, 2, &Sharding::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("2199023255552 consumers"),
+        "{error}"
+    );
+}
+
 #[test]
 fn the_worked_example_of_episodes() {
     let shares = shares(&select(&[4, 3, 8, 5, 2, 6]), 2, 2, Sharding::default());

@@ -79,6 +79,132 @@ fn a_skip_past_the_end_only_evicts_what_is_held() {
     assert_eq!((ended.next(), ended.remaining()), (None, 0));
 }
 
+/// Fifty episodes of 1 to 9 frames in chapters of sixteen pools: 2 episodes of 9 frames at most, so of 288 frames.
+fn chaptered(seed: u64) -> (Vec<usize>, PlanOptions) {
+    let lengths = (0..130).map(|i| 1 + i * 7 % 9).collect();
+    let options = PlanOptions {
+        seed,
+        episode_pool_size: 2,
+        chapter_frames: 1,
+        ..PlanOptions::default()
+    };
+    (lengths, options)
+}
+
+#[test]
+fn the_pool_runs_empty_where_a_chapter_ends() {
+    let (lengths, options) = chaptered(3);
+    let num_frames: usize = lengths.iter().sum();
+    assert_eq!(num_frames.div_ceil(288), 3);
+    // Where nothing is held in the middle of the epoch, how many frames have been emitted?
+    let (mut held, mut emitted, mut ends) = (0, 0, Vec::new());
+    for step in plan(&lengths, &options) {
+        match step {
+            Step::Admit { .. } => held += 1,
+            Step::Emit(_) => emitted += 1,
+            Step::Evict { .. } => {
+                held -= 1;
+                if held == 0 {
+                    ends.push(emitted);
+                }
+            }
+        }
+    }
+    let ideal = [num_frames / 3, num_frames * 2 / 3, num_frames];
+    assert_eq!(ends.len(), 3);
+    for (end, ideal) in ends.into_iter().zip(ideal) {
+        assert!((ideal..ideal + 10).contains(&end), "{end}, {ideal}");
+    }
+    // Without chapters the order is another from the first boundary on, and the same before.
+    let whole = PlanOptions {
+        chapter_frames: u64::MAX,
+        ..options
+    };
+    let (chapters, whole) = (
+        frames(plan(&lengths, &options)),
+        frames(plan(&lengths, &whole)),
+    );
+    assert_eq!(chapters[..num_frames / 3 - 9], whole[..num_frames / 3 - 9]);
+    assert_ne!(chapters, whole);
+}
+
+#[test]
+fn chapters_are_drawn_independently() {
+    // Two chapters of one long list of episodes of one length: the draws differ, not only the episodes.
+    let options = PlanOptions {
+        episode_pool_size: 1,
+        chapter_frames: 1,
+        ..PlanOptions::default()
+    };
+    let order = frames(plan(&[40; 32], &options));
+    let within =
+        |chapter: &[(usize, usize)]| chapter.iter().map(|&(_, frame)| frame).collect::<Vec<_>>();
+    let (first, second) = order.split_at(640);
+    assert_ne!(within(first), within(second));
+}
+
+#[test]
+fn a_length_cuts_the_order_short_or_repeats_it() {
+    for shuffle in [true, false] {
+        let (lengths, options) = chaptered(4);
+        let options = PlanOptions { shuffle, ..options };
+        let whole = frames(plan(&lengths, &options));
+        for length in [
+            0,
+            1,
+            17,
+            whole.len() - 1,
+            whole.len(),
+            whole.len() + 1,
+            whole.len() * 2 + 300,
+        ] {
+            let cut = || plan(&lengths, &options).with_length(length as u64);
+            let expected: Vec<_> = whole.iter().copied().cycle().take(length).collect();
+            assert_eq!(cut().remaining(), length as u64);
+            // What is admitted is evicted, and nothing is emitted that is not held.
+            let mut held = std::collections::BTreeSet::new();
+            for step in cut() {
+                match step {
+                    Step::Admit { episode_index } => assert!(held.insert(episode_index)),
+                    Step::Emit(emission) => assert!(held.contains(&emission.episode_index)),
+                    Step::Evict { episode_index } => assert!(held.remove(&episode_index)),
+                }
+                assert!(held.len() <= 2);
+            }
+            assert!(held.is_empty());
+            assert_eq!(frames(cut()), expected);
+            for skip in [1, length / 3, length.saturating_sub(1), length] {
+                let mut plan = cut();
+                plan.skip_emissions(skip as u64);
+                assert_eq!(
+                    frames(plan),
+                    expected[skip.min(length)..],
+                    "{skip} of {length}"
+                );
+            }
+        }
+    }
+    assert_eq!(
+        story(plan(&[2], &unshuffled()).with_length(5)),
+        "+0 0.0 0.1 -0 +0 0.0 0.1 -0 +0 0.0 -0"
+    );
+    let mut for_ever = plan(&[2, 3], &PlanOptions::default()).with_length(u64::MAX);
+    assert_eq!(for_ever.skip_emissions((1 << 62) - 1), (1 << 62) - 1);
+    assert_eq!(frames(for_ever).len(), 1);
+}
+
+#[test]
+fn what_is_owed_can_be_asked_for_before_the_next_emission() {
+    let mut plan = plan(&[1, 2], &unshuffled());
+    assert_eq!(plan.next_owed(), Some(Step::Admit { episode_index: 0 }));
+    assert_eq!(plan.next_owed(), None);
+    assert!(matches!(plan.next(), Some(Step::Emit(_))));
+    assert_eq!(plan.next_owed(), Some(Step::Evict { episode_index: 0 }));
+    assert_eq!(plan.next_owed(), Some(Step::Admit { episode_index: 1 }));
+    assert_eq!(plan.next_owed(), None);
+    assert_eq!(plan.remaining(), 2);
+}
+
 #[test]
 fn the_next_admissions_are_those_that_come() {
     let options = PlanOptions {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pool_core::{EpisodeInfo, Error, Filter, MAX_EPISODE_FRAMES, Selection, Warning};
+use pool_core::{
+    EpisodeInfo, Error, Filter, MAX_EPISODE_FRAMES, Plan, PlanOptions, Progress, Selection,
+    Sharding, Share, Topology, Warning,
+};
 
 use crate::setups::episodes;
 
@@ -250,4 +253,49 @@ fn an_impossible_length_is_an_error_unless_it_is_left_out() {
         };
         assert_eq!(Selection::new(&dataset, &filter).unwrap().num_frames(), 28);
     }
+}
+
+fn progress(emitted: &[u64]) -> Progress {
+    Progress {
+        world_size: 2,
+        num_workers: 0,
+        sharding: Sharding::default(),
+        options: PlanOptions::default(),
+        emitted: emitted.to_vec(),
+    }
+}
+
+#[test]
+fn nothing_is_left_once_everything_was_emitted() {
+    let selection = crate::setups::select(&[4, 4]);
+    assert!(selection.rest(&progress(&[4, 4])).unwrap().is_none());
+    // What was repeated is not left either.
+    assert!(selection.rest(&progress(&[9, 4])).unwrap().is_none());
+    let rest = selection.rest(&progress(&[4, 3])).unwrap().unwrap();
+    assert_eq!((rest.num_frames(), rest.generation()), (1, 1));
+    let untouched = selection.rest(&progress(&[0, 0])).unwrap().unwrap();
+    assert_eq!(untouched.episodes(), selection.episodes());
+}
+
+#[test]
+fn what_is_left_comes_in_another_order() {
+    let selection = crate::setups::select(&[100]);
+    let rest = selection.rest(&progress(&[0, 0])).unwrap().unwrap();
+    let order = |selection: &Selection| {
+        let share = Share::new(selection, &Topology::single(), &Sharding::default()).unwrap();
+        crate::setups::frames(Plan::new(&share, &PlanOptions::default()).unwrap())
+    };
+    assert_ne!(order(&selection), order(&rest));
+}
+
+#[test]
+fn the_progress_of_another_fleet_is_an_error() {
+    let selection = crate::setups::select(&[4, 4]);
+    assert_eq!(
+        selection.rest(&progress(&[1])).unwrap_err(),
+        Error::ProgressOfOthers {
+            found: 1,
+            expected: 2
+        }
+    );
 }

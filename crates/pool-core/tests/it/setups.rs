@@ -108,18 +108,24 @@ fn shardings() -> impl Strategy<Value = Sharding> {
 
 fn options() -> impl Strategy<Value = PlanOptions> {
     let pool_sizes = prop_oneof![1..5_usize, Just(64_usize), Just(usize::MAX)];
+    // Small ones make chapters of sixteen full pools.
+    let chapters = prop_oneof![Just(1_u64), Just(PlanOptions::default().chapter_frames)];
     (
         any::<u64>(),
         any::<u64>(),
         pool_sizes,
         prop::bool::weighted(0.8),
+        chapters,
     )
-        .prop_map(|(seed, epoch, episode_pool_size, shuffle)| PlanOptions {
-            seed,
-            epoch,
-            episode_pool_size,
-            shuffle,
-        })
+        .prop_map(
+            |(seed, epoch, episode_pool_size, shuffle, chapter_frames)| PlanOptions {
+                seed,
+                epoch,
+                episode_pool_size,
+                shuffle,
+                chapter_frames,
+            },
+        )
 }
 
 /// World sizes 1 to 9, 0 to 5 workers, and everything else at random. Something is always selected.

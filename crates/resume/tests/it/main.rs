@@ -7,3 +7,4 @@
 
 mod arithmetic;
 mod contracts;
+mod fleet;
