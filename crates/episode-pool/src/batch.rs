@@ -51,37 +51,40 @@ impl Batch {
 #[must_use = "batches do nothing until they are iterated"]
 pub struct Batches {
     epoch: Epoch,
-    batch_size: usize,
-    drop_last: bool,
+    lengths: Lengths,
+}
+
+/// How many samples come in each batch.
+#[derive(Debug)]
+enum Lengths {
+    /// So many, as long as there are any.
+    Of { batch_size: usize, drop_last: bool },
+    /// As a fleet's turns say.
+    Turns(resume::Turns),
 }
 
 impl Batches {
     pub(crate) fn new(epoch: Epoch, batch_size: usize, drop_last: bool) -> Result<Self, Error> {
-        if batch_size == 0 {
-            return Err(Error::Option {
-                option: "batch_size",
-                found: "0".to_owned(),
-                expected: "at least 1",
-            });
-        }
-        let sample_bytes = epoch.pool().dataset.sample_bytes;
-        // No batch is longer than the epoch.
-        let frames = usize::try_from(epoch.remaining()).unwrap_or(usize::MAX);
-        let fits = batch_size
-            .min(frames)
-            .checked_mul(sample_bytes)
-            .is_some_and(|bytes| bytes <= MAX_BATCH_BYTES);
-        if !fits {
-            return Err(Error::BatchTooLarge {
-                batch_size,
-                sample_bytes,
-                limit_bytes: MAX_BATCH_BYTES,
-            });
-        }
+        check_size(&epoch, batch_size)?;
         Ok(Self {
             epoch,
-            batch_size,
-            drop_last,
+            lengths: Lengths::Of {
+                batch_size,
+                drop_last,
+            },
+        })
+    }
+
+    /// The batches of a worker whose course these are the turns of.
+    pub(crate) fn of_turns(
+        epoch: Epoch,
+        batch_size: usize,
+        turns: resume::Turns,
+    ) -> Result<Self, Error> {
+        check_size(&epoch, batch_size)?;
+        Ok(Self {
+            epoch,
+            lengths: Lengths::Turns(turns),
         })
     }
 
@@ -95,20 +98,64 @@ impl Batches {
     pub(crate) fn interrupter(&self) -> Arc<AtomicBool> {
         self.epoch.interrupter()
     }
+
+    /// The number of samples in the next batch; `None` if there is none.
+    fn next_length(&mut self) -> Option<usize> {
+        let remaining = self.epoch.remaining();
+        match &mut self.lengths {
+            Lengths::Of {
+                batch_size,
+                drop_last,
+            } => {
+                // A short epoch must not cost a long batch's memory.
+                let len = usize::try_from(remaining)
+                    .unwrap_or(usize::MAX)
+                    .min(*batch_size);
+                let is_dropped = len == 0 || (*drop_last && len < *batch_size);
+                (!is_dropped).then_some(len)
+            }
+            Lengths::Turns(_) if remaining == 0 => None,
+            Lengths::Turns(turns) => {
+                let turn = turns.next()?;
+                Some(usize::try_from(turn.len).expect("no turn is longer than a batch"))
+            }
+        }
+    }
+}
+
+/// Whether a batch can be held in memory.
+fn check_size(epoch: &Epoch, batch_size: usize) -> Result<(), Error> {
+    if batch_size == 0 {
+        return Err(Error::Option {
+            option: "batch_size",
+            found: "0".to_owned(),
+            expected: "at least 1",
+        });
+    }
+    let sample_bytes = epoch.dataset().sample_bytes;
+    // No batch is longer than the epoch.
+    let frames = usize::try_from(epoch.remaining()).unwrap_or(usize::MAX);
+    let fits = batch_size
+        .min(frames)
+        .checked_mul(sample_bytes)
+        .is_some_and(|bytes| bytes <= MAX_BATCH_BYTES);
+    if !fits {
+        return Err(Error::BatchTooLarge {
+            batch_size,
+            sample_bytes,
+            limit_bytes: MAX_BATCH_BYTES,
+        });
+    }
+    Ok(())
 }
 
 impl Iterator for Batches {
     type Item = Result<Batch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let fields = self.epoch.pool().dataset.clone();
-        let fields = &fields.fields;
-        // A short epoch must not cost a long batch's memory.
-        let remaining = usize::try_from(self.epoch.remaining()).unwrap_or(usize::MAX);
-        let len = remaining.min(self.batch_size);
-        if len == 0 || (self.drop_last && len < self.batch_size) {
-            return None;
-        }
+        let dataset = Arc::clone(self.epoch.dataset());
+        let fields = &dataset.fields;
+        let len = self.next_length()?;
         let mut arrays = assemble::arrays(fields, len);
         let emissions = match self.epoch.write_next(&mut arrays, len) {
             Ok(emissions) if emissions.is_empty() => return None,

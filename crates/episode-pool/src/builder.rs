@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dataset::Metadata;
 use decode::{Layout, Size};
@@ -360,6 +360,7 @@ impl Builder {
             sample_bytes,
             last_episodes,
             options: self.options,
+            fingerprint: OnceLock::new(),
         });
         let pool = EpisodePool::new(dataset, self.topology, warnings)?;
         for warning in pool.warnings() {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use decode::CacheStats;
-use pool_core::{Coverage, CoverageReport, Emission, Plan};
+use pool_core::{Coverage, CoverageReport, Emission, Share};
 
 use crate::ahead::{Ahead, Means, Next};
 use crate::assemble::{self, FrameId};
 use crate::cameras::{CameraWriter, Cameras};
+use crate::course::Course;
+use crate::pool::{Dataset, share_coverage};
 use crate::resident::Residents;
-use crate::{Array, Batches, DecodeReport, EpisodePool, Error, Sample};
+use crate::{Array, Batches, DecodeReport, Error, Sample};
 
 /// The samples of one epoch, in the planned order.
 ///
@@ -18,8 +20,9 @@ use crate::{Array, Batches, DecodeReport, EpisodePool, Error, Sample};
 #[derive(Debug)]
 #[must_use = "an epoch does nothing until it is iterated"]
 pub struct Epoch {
-    pool: EpisodePool,
+    dataset: Arc<Dataset>,
     epoch: u64,
+    owned: Owned,
     ahead: Ahead,
     residents: Residents,
     cameras: CameraWriter,
@@ -28,6 +31,24 @@ pub struct Epoch {
     peak_episodes: usize,
     failed: bool,
     interrupted: Arc<AtomicBool>,
+}
+
+/// The frames that a consumer is to emit.
+#[derive(Debug)]
+pub(crate) enum Owned {
+    /// All of a share.
+    Share(Share),
+    /// Those of a course, which may be of many shares, and not all of each.
+    Course(Box<Course>),
+}
+
+impl Owned {
+    pub(crate) fn coverage(&self) -> Coverage {
+        match self {
+            Self::Share(share) => share_coverage(share),
+            Self::Course(course) => course.coverage(),
+        }
+    }
 }
 
 /// What an epoch did so far.
@@ -54,20 +75,22 @@ pub struct EpochReport {
 
 impl Epoch {
     pub(crate) fn new(
-        pool: EpisodePool,
+        dataset: Arc<Dataset>,
         epoch: u64,
-        plan: Plan,
+        course: Course,
+        owned: Owned,
         skipped: u64,
         means: Option<Means>,
     ) -> Self {
-        let max_open_videos = pool.options().video_decoder_cache_size;
-        let cameras = Arc::new(Cameras::new(Arc::clone(&pool.dataset), max_open_videos));
+        let max_open_videos = dataset.options.video_decoder_cache_size;
+        let cameras = Arc::new(Cameras::new(Arc::clone(&dataset), max_open_videos));
         let interrupted = Arc::new(AtomicBool::new(false));
         let num_painters = means.as_ref().map_or(1, |means| means.num_painters);
         Self {
-            pool,
+            dataset,
             epoch,
-            ahead: Ahead::new(plan, &cameras, means, Arc::clone(&interrupted)),
+            owned,
+            ahead: Ahead::new(course, &cameras, means, Arc::clone(&interrupted)),
             residents: Residents::default(),
             cameras: CameraWriter::new(cameras, num_painters),
             emitted: Coverage::default(),
@@ -98,7 +121,7 @@ impl Epoch {
     pub fn report(&self) -> EpochReport {
         EpochReport {
             epoch: self.epoch,
-            coverage: CoverageReport::new(self.pool.coverage(), self.emitted),
+            coverage: CoverageReport::new(self.owned.coverage(), self.emitted),
             emitted: self.emitted,
             skipped: self.skipped,
             peak_resident_episodes: self.peak_episodes,
@@ -120,8 +143,8 @@ impl Epoch {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn pool(&self) -> &EpisodePool {
-        &self.pool
+    pub(crate) fn dataset(&self) -> &Arc<Dataset> {
+        &self.dataset
     }
 
     /// Writes the next frames into the rows of `arrays`, as many as these have, or as are left. Ends the epoch when it fails.
@@ -162,7 +185,7 @@ impl Epoch {
     }
 
     fn advance(&mut self, arrays: &mut [Array], row: usize) -> Result<Option<Emission>, Error> {
-        let dataset = &self.pool.dataset;
+        let dataset = &self.dataset;
         while let Some(next) = self.ahead.next(self.cameras.decoder()) {
             match next {
                 Next::Admit(episode_index) => {
@@ -200,7 +223,7 @@ impl Iterator for Epoch {
     type Item = Result<Sample, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut arrays = assemble::arrays(&self.pool.dataset.fields, 1);
+        let mut arrays = assemble::arrays(&self.dataset.fields, 1);
         let emission = match self.write_next(&mut arrays, 1) {
             Ok(emissions) => *emissions.first()?,
             Err(error) => return Some(Err(error)),
@@ -209,11 +232,6 @@ impl Iterator for Epoch {
             episode_index: emission.episode_index,
             frame_index: emission.frame_index,
         };
-        Some(Ok(Sample::new(
-            &self.pool.dataset,
-            frame,
-            emission.seed,
-            arrays,
-        )))
+        Some(Ok(Sample::new(&self.dataset, frame, emission.seed, arrays)))
     }
 }

@@ -29,6 +29,25 @@ pub enum Error {
     #[error("cannot resume")]
     Resume(#[from] resume::Error),
 
+    /// A text or a file is no saved state, or not one that can be gone on from.
+    #[error(
+        "the saved state cannot be used: {reason}; expected what a loader's state_dict gives, or {{\"batches_consumed\": 1200, \
+         \"batch_size\": 32}}"
+    )]
+    State {
+        /// What is wrong.
+        reason: String,
+    },
+
+    /// A saved state is of another run.
+    #[error("the saved state does not fit: {differences}; {remedy}")]
+    StateDiffers {
+        /// What differs: each with its name, what it was and what it is.
+        differences: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+
     /// An option has a value that nothing could be done with.
     #[error("`{option}` is {found}; expected {expected}")]
     Option {

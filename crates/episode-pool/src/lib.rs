@@ -11,12 +11,15 @@ mod loader;
 mod pool;
 mod sample;
 mod schema;
+mod state_dict;
 mod warning;
 
 mod assemble;
 mod cameras;
 mod columns;
+mod course;
 mod keep_ranges;
+mod leg;
 mod resident;
 mod storage;
 
@@ -30,6 +33,7 @@ pub use loader::{Loader, LoaderEpoch, LoaderOptions};
 pub use pool::EpisodePool;
 pub use sample::{Fields, Sample};
 pub use schema::Field;
+pub use state_dict::{Difference, StateDict};
 pub use warning::Warning;
 
 pub use dataset;

@@ -1,16 +1,18 @@
 //! The workers of one rank as threads, and their batches in the order of a `DataLoader`.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use pool_core::{Coverage, CoverageReport};
-use resume::State;
+use resume::{EpochEnd, State};
 
 use crate::ahead::Means;
-use crate::{Batch, Batches, EpisodePool, EpochReport, Error};
+use crate::leg::{Leg, Lineup, RunOptions, run_options};
+use crate::pool::Dataset;
+use crate::{Batch, Batches, EpisodePool, Epoch, EpochReport, Error, StateDict, Warning};
 
 /// The most batches that a worker may make ahead: each holds its decoded frames.
 const MAX_PREFETCH_BATCHES: usize = 1024;
@@ -24,6 +26,14 @@ pub struct LoaderOptions {
     pub drop_last: bool,
     /// The batches that each worker may have ready before they are taken: 1 to 1024.
     pub prefetch_batches: usize,
+    /// Whether all ranks take equally many batches in an epoch, and how.
+    pub epoch_end: EpochEnd,
+    /// The number of logical consumers that the order is defined for, whatever the topology: the ranks take from one global sequence of
+    /// batches in turn, which is the same on 1, 2, 4 or 8 ranks. By default workers are the consumers, and their number is part of the order.
+    ///
+    /// The number of ranks times workers has to divide this number, or be a multiple of it. Each worker holds a pool of
+    /// `episode_pool_size` for every logical consumer that it serves.
+    pub canonical_consumers: Option<usize>,
 }
 
 impl Default for LoaderOptions {
@@ -32,6 +42,8 @@ impl Default for LoaderOptions {
             batch_size: 1,
             drop_last: false,
             prefetch_batches: 2,
+            epoch_end: EpochEnd::Exact,
+            canonical_consumers: None,
         }
     }
 }
@@ -44,10 +56,13 @@ impl Default for LoaderOptions {
 /// The number of workers is that of the pool's [`Topology`](pool_core::Topology).
 #[derive(Debug, Clone)]
 pub struct Loader {
-    workers: Vec<EpisodePool>,
     pool: EpisodePool,
     options: LoaderOptions,
-    means: Option<Means>,
+    run: RunOptions,
+    lineup: Lineup,
+    /// Started with the first epoch, and kept for the others.
+    means: Arc<Mutex<Option<Means>>>,
+    warnings: Arc<[Warning]>,
 }
 
 impl Loader {
@@ -55,8 +70,10 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] for a batch size or a prefetch out of its range, [`Error::NothingToEmit`] when no worker owns an episode,
-    /// [`Error::SpawnDecodeThread`] when the system gives no more threads.
+    /// - [`Error::Option`] for a batch size, a prefetch or a number of logical consumers out of its range.
+    /// - [`Error::NothingToEmit`] when the rank has nothing to do.
+    /// - [`Error::Resume`] when the ranks cannot serve the logical consumers, or an epoch cannot end evenly.
+    /// - [`Error::Plan`] when there are more consumers than can be counted up.
     pub fn new(pool: &EpisodePool, options: LoaderOptions) -> Result<Self, Error> {
         for (option, value, limit, expected) in [
             ("batch_size", options.batch_size, usize::MAX, "at least 1"),
@@ -65,6 +82,12 @@ impl Loader {
                 options.prefetch_batches,
                 MAX_PREFETCH_BATCHES,
                 "1 to 1024",
+            ),
+            (
+                "canonical_consumers",
+                options.canonical_consumers.unwrap_or(1),
+                usize::MAX,
+                "at least 1",
             ),
         ] {
             if value == 0 || value > limit {
@@ -76,78 +99,239 @@ impl Loader {
                 });
             }
         }
-        let workers = pool.workers()?;
-        if workers.iter().all(|worker| worker.num_frames() == 0) {
+        let topology = pool.topology();
+        let run = run_options(&pool.dataset, topology, &options);
+        let lineup = Lineup::new(&pool.dataset.selection, &run)?;
+        let has_work = match options.canonical_consumers {
+            Some(_) => lineup.fleet.num_batches(topology.rank()) > 0,
+            None => {
+                let workers = topology.consumers_per_rank();
+                let shares = lineup.shares.chunks(workers).nth(topology.rank());
+                shares.is_some_and(|shares| shares.iter().any(|share| !share.is_empty()))
+            }
+        };
+        if !has_work {
             return Err(pool.nothing_to_emit());
         }
-        let num_threads = pool.options().num_threads;
+        let warnings: Arc<[Warning]> = epoch_end_warning(&lineup, &run).into_iter().collect();
+        for warning in warnings.iter() {
+            tracing::warn!("{warning}");
+        }
         Ok(Self {
-            means: pool.means(num_threads, num_threads / workers.len())?,
-            workers,
             pool: pool.clone(),
             options,
+            run,
+            lineup,
+            means: Arc::default(),
+            warnings,
         })
+    }
+
+    /// What is legal and perhaps not meant about the ends of epochs. Each was logged once, too.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The number of batches that this rank takes in an epoch: known before anything is read.
+    #[must_use]
+    pub fn num_batches(&self) -> u64 {
+        self.lineup.fleet.num_batches(self.pool.topology().rank())
+    }
+
+    /// The frames, over all ranks, that no batch of an epoch holds.
+    #[must_use]
+    pub fn num_dropped(&self) -> u64 {
+        self.lineup.fleet.num_dropped()
+    }
+
+    /// The samples, over all ranks, that come again in an epoch.
+    #[must_use]
+    pub fn num_repeated(&self) -> u64 {
+        self.lineup.fleet.num_repeated()
     }
 
     /// The batches of one epoch.
     ///
     /// # Errors
     ///
-    /// Those of [`EpisodePool::epoch`].
+    /// [`Error::SpawnDecodeThread`], [`Error::SpawnWorker`] when the system gives no more threads.
     pub fn epoch(&self, epoch: u64) -> Result<LoaderEpoch, Error> {
-        self.start(epoch, &vec![0; self.workers.len()], 0)
+        self.start(self.whole(epoch))
     }
 
-    /// The rest of the epoch in which `state` lies, and that epoch's number: the batches after
-    /// `state.batches_consumed`, exactly.
+    /// The rest of the epoch in which `state` lies: the batches after `state.batches_consumed`, exactly.
     ///
     /// # Errors
     ///
-    /// [`Error::Option`] when `state.batch_size` is not the loader's; [`Error::Resume`] when the state leads nowhere.
+    /// [`Error::StateDiffers`] when `state.batch_size` is not the loader's; [`Error::Resume`] when the state leads nowhere.
     pub fn resume(&self, state: &State) -> Result<LoaderEpoch, Error> {
-        if state.batch_size != self.options.batch_size as u64 {
-            return Err(Error::Option {
-                option: "batch_size",
-                found: self.options.batch_size.to_string(),
-                expected: "the batch size of the state that is resumed",
-            });
-        }
-        let position = self.pool.position(state, self.options.drop_last)?;
-        self.start(
-            position.epoch(),
-            position.samples_to_skip(),
-            position.next_worker(),
+        self.load_state_dict(&StateDict::from(*state), true)
+    }
+
+    /// The rest of the epoch in which a state lies. Later epochs are those of [`epoch`](Self::epoch).
+    ///
+    /// - The topology may be another than that of the run that saved it: what that had consumed is worked out from its plan, and the rest of the
+    ///   epoch is shared out among the consumers there are now: still every frame exactly once in the epoch. With
+    ///   [`canonical_consumers`](LoaderOptions::canonical_consumers) the sequence of batches simply goes on.
+    /// - Another dataset, or another value of an option that the order depends on, the batch size included, is an error that names each.
+    ///   Unless `strict`, what can be is passed over with a [warning](LoaderEpoch::warnings), and the rest of the epoch is shared out
+    ///   anew under the options that hold now.
+    ///
+    /// Nothing is read to get there.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::StateDiffers`] when the state is of another run.
+    /// - [`Error::State`] for a bare state with another batch size, where ranks do not agree on the epoch.
+    /// - [`Error::Resume`], [`Error::Plan`] when the state leads nowhere.
+    /// - Those of [`epoch`](Self::epoch).
+    pub fn load_state_dict(&self, state: &StateDict, strict: bool) -> Result<LoaderEpoch, Error> {
+        self.start(self.after(state, strict)?)
+    }
+
+    /// The state at the start of an epoch.
+    #[must_use]
+    pub fn state_dict(&self, epoch: u64) -> StateDict {
+        self.whole(epoch).state_dict(&self.pool.dataset, 0)
+    }
+
+    /// One worker's batches of an epoch, made on the thread that takes them. All workers' batches, taken in turn, are those of
+    /// [`epoch`](Self::epoch).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plan`] if the rank has no such worker, and those of [`epoch`](Self::epoch).
+    pub fn worker_epoch(&self, epoch: u64, worker: usize) -> Result<Batches, Error> {
+        self.start_worker(&self.whole(epoch), worker)
+    }
+
+    /// One worker's batches of the rest of the epoch in which a state lies.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load_state_dict`](Self::load_state_dict), and [`Error::Plan`] if the rank has no such worker.
+    pub fn worker_load_state_dict(
+        &self,
+        state: &StateDict,
+        strict: bool,
+        worker: usize,
+    ) -> Result<Batches, Error> {
+        self.start_worker(&self.after(state, strict)?, worker)
+    }
+
+    fn whole(&self, epoch: u64) -> Leg {
+        Leg::whole(
+            self.lineup.clone(),
+            self.run,
+            self.pool.topology().rank(),
+            epoch,
         )
     }
 
-    fn start(&self, epoch: u64, skips: &[u64], next: usize) -> Result<LoaderEpoch, Error> {
+    fn after(&self, state: &StateDict, strict: bool) -> Result<Leg, Error> {
+        let rank = self.pool.topology().rank();
+        let leg = Leg::after(
+            &self.pool.dataset,
+            self.lineup.clone(),
+            self.run,
+            rank,
+            state,
+            strict,
+        )?;
+        for warning in &leg.warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(leg)
+    }
+
+    fn start(&self, leg: Leg) -> Result<LoaderEpoch, Error> {
+        let means = self.means()?;
         let mut workers = Vec::new();
-        for (number, (pool, &skip)) in self.workers.iter().zip(skips).enumerate() {
-            // One that owns nothing would be a thread for nothing.
-            if pool.num_frames() > 0 {
-                let batches = pool
-                    .epoch_with(epoch, skip, self.means.clone())?
-                    .batches(self.options.batch_size, self.options.drop_last)?;
-                workers.push(Worker::spawn(
-                    number,
-                    batches,
-                    self.options.prefetch_batches,
-                )?);
+        for number in 0..leg.num_workers() {
+            if let Some(epoch) = self.epoch_of(&leg, number, means.clone()) {
+                let turns = leg.turns(number);
+                let batches = Batches::of_turns(epoch, self.options.batch_size, turns)?;
+                let prefetch_batches = self.options.prefetch_batches;
+                workers.push(Worker::spawn(number, batches, prefetch_batches)?);
             }
         }
-        // Worker `next` is the first in turn; those before it come after the last.
+        // That worker is the first in turn; those before it come after the last.
+        let next = leg.first_worker();
         let first = workers.iter().position(|worker| worker.number >= next);
         let mut turn: Vec<usize> = (0..workers.len()).collect();
         turn.rotate_left(first.unwrap_or(0));
-        let selected = total(self.workers.iter().map(EpisodePool::coverage));
         Ok(LoaderEpoch {
-            epoch,
+            dataset: Arc::clone(&self.pool.dataset),
+            leg,
             workers,
             turn: turn.into(),
-            selected,
+            taken: 0,
             reports: Vec::new(),
+            has_ended: false,
             failed: false,
         })
+    }
+
+    fn start_worker(&self, leg: &Leg, worker: usize) -> Result<Batches, Error> {
+        let topology = self.pool.topology();
+        topology.with_worker(worker, topology.num_workers())?;
+        let epoch = self.epoch_of(leg, worker, self.pool.own_means()?);
+        let epoch = epoch.ok_or_else(|| Error::NothingToEmit {
+            rank: topology.rank(),
+            world_size: topology.world_size(),
+            worker,
+            num_workers: topology.num_workers(),
+        })?;
+        Batches::of_turns(epoch, self.options.batch_size, leg.turns(worker))
+    }
+
+    /// One worker's samples; `None` if it has none, and would be a thread for nothing.
+    fn epoch_of(&self, leg: &Leg, worker: usize, means: Option<Means>) -> Option<Epoch> {
+        let course = leg.course(worker);
+        (course.remaining() > 0).then(|| {
+            let (owned, skipped) = (leg.owned(worker), leg.skipped(worker));
+            let dataset = Arc::clone(&self.pool.dataset);
+            Epoch::new(dataset, leg.epoch, course, owned, skipped, means)
+        })
+    }
+
+    /// The decode threads, for a dataset that needs them.
+    fn means(&self) -> Result<Option<Means>, Error> {
+        let mut means = self.means.lock().unwrap_or_else(PoisonError::into_inner);
+        if means.is_none() {
+            let num_threads = self.pool.options().num_threads;
+            let num_workers = self.pool.topology().consumers_per_rank();
+            *means = self.pool.means(num_threads, num_threads / num_workers)?;
+        }
+        Ok(means.clone())
+    }
+}
+
+/// How the ends of epochs differ from all frames once, and equally many batches on every rank.
+fn epoch_end_warning(lineup: &Lineup, run: &RunOptions) -> Option<Warning> {
+    let fleet = &lineup.fleet;
+    let of = lineup.shares.iter().map(pool_core::Share::num_frames).sum();
+    match run.order.epoch_end {
+        EpochEnd::Exact => {
+            let counts = (0..run.order.world_size).map(|rank| (fleet.num_batches(rank), rank));
+            let (fewest, fewest_rank) = counts.clone().min()?;
+            let (most, most_rank) = counts.max()?;
+            (fewest < most).then_some(Warning::UnevenRanks {
+                fewest_rank,
+                fewest,
+                most_rank,
+                most,
+            })
+        }
+        EpochEnd::DropTail => {
+            let frames = fleet.num_dropped();
+            (frames > 0).then_some(Warning::TailDropped { frames, of })
+        }
+        EpochEnd::Wrap => {
+            let samples = fleet.num_repeated();
+            (samples > 0).then_some(Warning::TailRepeated { samples, of })
+        }
     }
 }
 
@@ -214,11 +398,13 @@ impl Drop for Worker {
 #[derive(Debug)]
 #[must_use = "an epoch does nothing until it is iterated"]
 pub struct LoaderEpoch {
-    epoch: u64,
+    dataset: Arc<Dataset>,
+    leg: Leg,
     workers: Vec<Worker>,
     turn: VecDeque<usize>,
-    selected: Coverage,
+    taken: u64,
     reports: Vec<EpochReport>,
+    has_ended: bool,
     failed: bool,
 }
 
@@ -226,7 +412,32 @@ impl LoaderEpoch {
     /// The epoch's number.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.leg.epoch
+    }
+
+    /// The number of batches that are left, of the rank's.
+    #[must_use]
+    pub fn remaining_batches(&self) -> u64 {
+        self.leg.num_batches().saturating_sub(self.taken)
+    }
+
+    /// What loading a saved state found worth telling. Each was logged once, too.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.leg.warnings
+    }
+
+    /// Where the run stands after the batches taken so far: in the middle of this epoch, or, once it has told that there are no more,
+    /// at the start of the next. Batches that workers have made ahead do not count.
+    ///
+    /// It is the same for every rank that has taken as many.
+    #[must_use]
+    pub fn state_dict(&self) -> StateDict {
+        if self.has_ended {
+            self.leg.state_dict_at_end(&self.dataset)
+        } else {
+            self.leg.state_dict(&self.dataset, self.taken)
+        }
     }
 
     /// What the workers did, each added when it has no more batches: complete at the epoch's end.
@@ -238,8 +449,9 @@ impl LoaderEpoch {
     /// The frames emitted by the workers that are done, against those that the rank owns.
     #[must_use]
     pub fn coverage(&self) -> CoverageReport {
+        let owned = (0..self.leg.num_workers()).map(|worker| self.leg.owned(worker).coverage());
         CoverageReport::new(
-            self.selected,
+            total(owned),
             total(self.reports.iter().map(|report| report.emitted)),
         )
     }
@@ -258,10 +470,14 @@ impl Iterator for LoaderEpoch {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.failed {
-            let worker = self.turn.pop_front()?;
+            let Some(worker) = self.turn.pop_front() else {
+                self.has_ended = true;
+                return None;
+            };
             match self.workers[worker].next_batch() {
                 Some(batch) => {
                     self.failed = batch.is_err();
+                    self.taken += u64::from(batch.is_ok());
                     self.turn.push_back(worker);
                     return Some(batch);
                 }

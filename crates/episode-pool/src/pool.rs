@@ -1,8 +1,8 @@
 //! The pool itself: a dataset, options and a place in the fleet, from which epochs are made.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use dataset::Metadata;
 use pool_core::{Coverage, Plan, PlanOptions, Selection, Sharding, Share, Topology};
@@ -13,8 +13,11 @@ use crate::ahead::{DecodeThreads, Means, SamplePictures};
 use crate::assemble::{self, FrameId};
 use crate::builder::{Builder, Options};
 use crate::cameras::{CameraWriter, Cameras};
+use crate::course::Course;
+use crate::epoch::Owned;
 use crate::resident::Residents;
 use crate::schema::FieldKind;
+use crate::state_dict::Fingerprint;
 use crate::{Epoch, Error, Field, Sample, Warning};
 
 /// The most workers of one rank: far more than a machine has cores.
@@ -31,9 +34,20 @@ pub(crate) struct Dataset {
     pub(crate) sample_bytes: usize,
     pub(crate) last_episodes: BTreeMap<String, usize>,
     pub(crate) options: Options,
+    pub(crate) fingerprint: OnceLock<Fingerprint>,
 }
 
 impl Dataset {
+    /// What tells the dataset and the selection from others; worked out when it is first asked for.
+    pub(crate) fn fingerprint(&self) -> &Fingerprint {
+        self.fingerprint.get_or_init(|| {
+            let episodes = self.metadata.episodes().iter();
+            let lengths = episodes.map(|episode| (episode.episode_index(), episode.length()));
+            // A directory has no revision.
+            Fingerprint::new(None, lengths, &self.selection)
+        })
+    }
+
     /// The data file that an episode's rows lie in, for messages.
     pub(crate) fn data_file_name(&self, episode_index: usize) -> &str {
         self.metadata
@@ -145,13 +159,7 @@ impl EpisodePool {
     /// The digest of the frames that this consumer emits in an epoch.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
-        let mut coverage = Coverage::default();
-        for episode in self.share.episodes() {
-            episode
-                .frames()
-                .for_each(|frame| coverage.record(episode.episode_index(), frame));
-        }
-        coverage
+        share_coverage(&self.share)
     }
 
     /// The digest of the frames that the whole fleet emits in an epoch.
@@ -192,23 +200,26 @@ impl EpisodePool {
         if self.num_frames() == 0 && self.topology.consumers_per_rank() == 1 {
             return Err(self.nothing_to_emit());
         }
-        // The rank's other workers have their part of its threads, in processes of their own.
-        let num_threads = self.options().num_threads / self.topology.consumers_per_rank();
-        let num_threads = num_threads.max(1);
-        let means = self.means(num_threads, num_threads)?;
-        self.epoch_with(epoch, samples, means)
+        let course = Course::of_one(&self.share, plan_options(self.options(), epoch), samples);
+        let owned = Owned::Share(self.share.clone());
+        let skipped = samples.min(self.num_frames());
+        let means = self.own_means()?;
+        Ok(Epoch::new(
+            Arc::clone(&self.dataset),
+            epoch,
+            course,
+            owned,
+            skipped,
+            means,
+        ))
     }
 
-    /// Does as [`epoch_from`](Self::epoch_from), with threads that others may use, too.
-    pub(crate) fn epoch_with(
-        &self,
-        epoch: u64,
-        samples: u64,
-        means: Option<Means>,
-    ) -> Result<Epoch, Error> {
-        let mut plan = self.plan(epoch)?;
-        let skipped = plan.skip_emissions(samples);
-        Ok(Epoch::new(self.clone(), epoch, plan, skipped, means))
+    /// Starts the threads of a worker that iterates by itself: the rank's other workers have their part of its threads, in processes of
+    /// their own.
+    pub(crate) fn own_means(&self) -> Result<Option<Means>, Error> {
+        let num_threads = self.options().num_threads / self.topology.consumers_per_rank();
+        let num_threads = num_threads.max(1);
+        self.means(num_threads, num_threads)
     }
 
     /// Starts the threads for a dataset that needs them. Each consumer may write pictures by `num_painters` more.
@@ -246,17 +257,24 @@ impl EpisodePool {
     ///
     /// [`Error::Plan`] as for [`with_topology`](Self::with_topology).
     pub fn worker_frames(&self) -> Result<Vec<u64>, Error> {
-        self.workers()?
-            .iter()
-            .map(|worker| Ok(worker.num_frames()))
-            .collect()
+        let topology = self.topology;
+        let sharding = Sharding {
+            unit: self.options().shard_unit,
+            max_num_shards: self.options().max_num_shards,
+        };
+        let selection = &self.dataset.selection;
+        let (world_size, num_workers) = (topology.world_size(), topology.num_workers());
+        let shares = Share::fleet(selection, world_size, num_workers, &sharding)?;
+        let workers = topology.consumers_per_rank();
+        let own = shares.iter().skip(topology.rank() * workers).take(workers);
+        Ok(own.map(Share::num_frames).collect())
     }
 
     /// How many batches this rank takes in an epoch, over all its workers: known before anything is read.
     ///
     /// Every frame is emitted exactly once, so ranks may differ, by about the longest episode's frames over the batch size.
-    /// Trainers that must take equally many steps on every rank stop all at the smallest of these numbers, which any rank
-    /// can work out for another through [`with_topology`](Self::with_topology).
+    /// Trainers that must take equally many steps on every rank choose how a [`Loader`](crate::Loader) ends an epoch,
+    /// by [`LoaderOptions::epoch_end`](crate::LoaderOptions::epoch_end).
     ///
     /// # Errors
     ///
@@ -268,18 +286,6 @@ impl EpisodePool {
             batch_size as u64,
             drop_last,
         )?)
-    }
-
-    /// The consumers of this rank, in order.
-    pub(crate) fn workers(&self) -> Result<Vec<Self>, Error> {
-        (0..self.topology.consumers_per_rank())
-            .map(|worker| {
-                let topology = self
-                    .topology
-                    .with_worker(worker, self.topology.num_workers())?;
-                self.with_topology(topology)
-            })
-            .collect()
     }
 
     /// The sample of one frame by its global index (the `index` column), whatever the plan and the filters say.
@@ -332,6 +338,17 @@ impl EpisodePool {
             num_workers: self.topology.num_workers(),
         }
     }
+}
+
+/// The digest of a share's frames.
+pub(crate) fn share_coverage(share: &Share) -> Coverage {
+    let mut coverage = Coverage::default();
+    for episode in share.episodes() {
+        episode
+            .frames()
+            .for_each(|frame| coverage.record(episode.episode_index(), frame));
+    }
+    coverage
 }
 
 fn plan_options(options: &Options, epoch: u64) -> PlanOptions {

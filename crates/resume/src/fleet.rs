@@ -1,6 +1,7 @@
 //! All batches of an epoch, over all ranks and workers.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::rotation::Rotation;
@@ -348,6 +349,40 @@ impl Fleet {
         }
     }
 
+    /// The most batches that any rank takes in an epoch: the steps of ranks that wait for each other.
+    #[must_use]
+    pub fn num_steps(&self) -> u64 {
+        let ranks = 0..self.world_size;
+        ranks.map(|rank| self.num_batches(rank)).max().unwrap_or(0)
+    }
+
+    /// How far into a consumer's samples, repeated ones included, its last batch of the epoch goes: the samples that its order has to be
+    /// made for.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such consumer.
+    #[must_use]
+    pub fn reach(&self, consumer: usize) -> u64 {
+        match &self.deal {
+            Deal::Ranks(ranks) => {
+                let workers = self.workers_per_rank;
+                ranks[consumer / workers].samples[consumer % workers]
+            }
+            Deal::Canonical { rotation, end, .. } => {
+                let share = self.shares[consumer];
+                let samples = |batches: u64| batches.saturating_mul(self.batch_size).min(share);
+                let per_lap = rotation.batches_per_epoch().max(1);
+                let (laps, more) = (end / per_lap, rotation.given(end % per_lap)[consumer]);
+                match (laps, more) {
+                    (0, more) => samples(more),
+                    (laps, 0) => (laps - 1) * share + samples(rotation.batches()[consumer]),
+                    (laps, more) => laps * share + samples(more),
+                }
+            }
+        }
+    }
+
     /// The samples that no batch of the epoch holds.
     #[must_use]
     pub fn num_dropped(&self) -> u64 {
@@ -436,21 +471,13 @@ impl Fleet {
     /// # Panics
     ///
     /// If there is no such rank, or no such worker.
-    pub fn worker_turns(
-        &self,
-        rank: usize,
-        worker: usize,
-        first_batch: u64,
-    ) -> impl Iterator<Item = Turn> + Send + 'static {
-        let fleet = self.clone();
-        let mut own = self.own_batches(rank, worker, first_batch);
-        std::iter::from_fn(move || {
-            let batch = own.next()?;
-            Some(match &fleet.deal {
-                Deal::Ranks(ranks) => fleet.worker_turn(ranks, rank, worker, batch),
-                Deal::Canonical { .. } => fleet.global_turn(fleet.global(rank, batch)),
-            })
-        })
+    pub fn worker_turns(self: &Arc<Self>, rank: usize, worker: usize, first_batch: u64) -> Turns {
+        Turns {
+            own: self.own_batches(rank, worker, first_batch),
+            fleet: Arc::clone(self),
+            rank,
+            worker,
+        }
     }
 
     /// The batches of a worker from the rank's `first_batch` on: by the worker's own count where workers are consumers, else by
@@ -594,6 +621,34 @@ impl Fleet {
             start: (global / per_lap) * share + start,
             len: self.batch_size.min(share - start),
         }
+    }
+}
+
+/// The batches of one worker; made by [`Fleet::worker_turns`].
+#[derive(Debug, Clone)]
+#[must_use = "turns are found as they are iterated"]
+pub struct Turns {
+    fleet: Arc<Fleet>,
+    rank: usize,
+    worker: usize,
+    own: OwnBatches,
+}
+
+impl Iterator for Turns {
+    type Item = Turn;
+
+    fn next(&mut self) -> Option<Turn> {
+        let Self {
+            fleet,
+            rank,
+            worker,
+            own,
+        } = self;
+        let batch = own.next()?;
+        Some(match &fleet.deal {
+            Deal::Ranks(ranks) => fleet.worker_turn(ranks, *rank, *worker, batch),
+            Deal::Canonical { .. } => fleet.global_turn(fleet.global(*rank, batch)),
+        })
     }
 }
 

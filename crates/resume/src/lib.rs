@@ -8,7 +8,7 @@ mod rotation;
 mod state;
 
 pub use error::Error;
-pub use fleet::{Batching, EpochEnd, Fleet, Turn};
+pub use fleet::{Batching, EpochEnd, Fleet, Turn, Turns};
 pub use position::Position;
 pub use rotation::batches_per_epoch;
 pub use state::State;

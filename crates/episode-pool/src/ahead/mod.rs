@@ -17,9 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use decode::{DecodeStats, Decoder};
 use lookahead::{FrameId, Pass, Scheduler};
-use pool_core::{Emission, Plan, Step};
+use pool_core::{Emission, Step};
 
 use crate::cameras::Cameras;
+use crate::course::Course;
 use episodes::{Episodes, VideoPlace};
 pub(crate) use slot::Pictures;
 use slot::{Slot, Undone};
@@ -91,8 +92,8 @@ pub(crate) struct Means {
 /// One consumer's steps, with the camera frames of its emissions decoded ahead.
 #[derive(Debug)]
 pub(crate) struct Ahead {
-    plan: Plan,
-    /// What the plan said and the consumer has yet to do.
+    course: Course,
+    /// What the course said and the consumer has yet to do.
     steps: VecDeque<Step>,
     num_emissions: usize,
     decoding: Option<Decoding>,
@@ -152,7 +153,7 @@ impl SamplePictures {
 impl Ahead {
     /// `means` are none for a dataset without videos. Once `interrupted` is set, nothing more is decoded.
     pub(crate) fn new(
-        plan: Plan,
+        course: Course,
         cameras: &Arc<Cameras>,
         means: Option<Means>,
         interrupted: Arc<AtomicBool>,
@@ -177,7 +178,7 @@ impl Ahead {
             peak_held_bytes: 0,
         });
         Self {
-            plan,
+            course,
             steps: VecDeque::new(),
             num_emissions: 0,
             decoding,
@@ -186,7 +187,7 @@ impl Ahead {
 
     /// The number of samples still to come.
     pub(crate) fn remaining(&self) -> u64 {
-        self.plan.remaining() + self.num_emissions as u64
+        self.course.remaining() + self.num_emissions as u64
     }
 
     /// What was done so far, without the frames used.
@@ -237,7 +238,7 @@ impl Ahead {
     /// Moves the horizon on, and schedules what there is room for.
     fn look_ahead(&mut self, decoder: &mut Decoder) {
         let Some(decoding) = &mut self.decoding else {
-            let step = self.plan.next();
+            let step = self.course.next();
             self.num_emissions = usize::from(step.as_ref().is_some_and(is_emission));
             self.steps.extend(step);
             return;
@@ -250,7 +251,7 @@ impl Ahead {
             && decoding.num_opened() < opened + MAX_OPENS_PER_STEP
             && decoding.scheduler.num_waiting_uses() < decoding.max_horizon_frames
         {
-            let Some(step) = self.plan.next() else {
+            let Some(step) = self.course.next() else {
                 break;
             };
             match step {

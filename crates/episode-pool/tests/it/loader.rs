@@ -108,13 +108,8 @@ fn another_batch_size_than_the_states_is_an_error() {
         })
         .unwrap_err();
     assert!(
-        matches!(
-            error,
-            Error::Option {
-                option: "batch_size",
-                ..
-            }
-        ),
+        matches!(error, Error::StateDiffers { .. })
+            && error.to_string().contains("batch_size was 16 and is 8"),
         "{error}"
     );
 }

@@ -9,4 +9,5 @@ mod field_cases;
 mod loader;
 mod options;
 mod parity;
+mod resuming;
 mod support;

@@ -1,6 +1,7 @@
 //! A fleet's batches, against what they should be when they are listed one by one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use resume::{Batching, EpochEnd, Error, Fleet, Turn};
@@ -23,7 +24,7 @@ fn batchings() -> impl Strategy<Value = Batching> {
 }
 
 /// Ranks, workers of each, and a fleet of either kind.
-fn fleets() -> impl Strategy<Value = (usize, usize, Vec<u64>, Batching, Fleet)> {
+fn fleets() -> impl Strategy<Value = (usize, usize, Vec<u64>, Batching, Arc<Fleet>)> {
     let topologies = (1_usize..5, 1_usize..4, any::<bool>(), 0_usize..4);
     let parts = topologies.prop_flat_map(|(world_size, workers, is_canonical, scale)| {
         let consumers = world_size * workers;
@@ -48,7 +49,7 @@ fn fleets() -> impl Strategy<Value = (usize, usize, Vec<u64>, Batching, Fleet)> 
             } else {
                 Fleet::new(&shares, world_size, workers, batching)
             };
-            Some((world_size, workers, shares, batching, fleet.ok()?))
+            Some((world_size, workers, shares, batching, Arc::new(fleet.ok()?)))
         },
     )
 }
@@ -108,6 +109,10 @@ proptest! {
             // What comes is the start of the consumer's samples, over and over.
             prop_assert!(counts.windows(2).all(|pair| pair[0] >= pair[1]) || batching.drop_last);
             prop_assert_eq!(counts.len() as u64, share);
+        }
+        for consumer in 0..shares.len() {
+            let ends = turns.iter().filter(|turn| turn.consumer == consumer).map(|turn| turn.start + turn.len);
+            prop_assert_eq!(fleet.reach(consumer), ends.max().unwrap_or(0));
         }
         for turn in &turns {
             prop_assert!(turn.len == batching.batch_size || !batching.drop_last);
