@@ -20,6 +20,23 @@ pub(crate) enum Error {
     #[error("cannot read `{}`", path.display())]
     ReadFile { path: PathBuf, source: io::Error },
 
+    /// A file that an option names cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    WriteFile { path: PathBuf, source: io::Error },
+
+    /// A file does not hold a state to go on from.
+    #[error("cannot go on from `{}`", path.display())]
+    StateFile {
+        path: PathBuf,
+        source: episode_pool::Error,
+    },
+
+    /// A state is past the last epoch.
+    #[error(
+        "the run is over: the state is at the start of epoch {epoch} (counted from 0), and --epochs is {epochs}"
+    )]
+    RunIsOver { epoch: u64, epochs: u64 },
+
     /// The file of delta_timestamps does not hold what it should.
     #[error(
         "`{}` holds no delta_timestamps: expected a JSON object such as {{\"action\": [0.0, 0.1]}}, a feature's key to \

@@ -5,6 +5,7 @@
 mod args;
 mod cmd;
 mod error;
+mod files;
 mod json;
 mod memory;
 mod mixing;

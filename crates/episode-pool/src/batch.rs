@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use pool_core::Coverage;
+
 use crate::assemble;
 use crate::{Epoch, EpochReport, Error, Fields};
 
@@ -92,6 +94,24 @@ impl Batches {
     #[must_use]
     pub fn report(&self) -> EpochReport {
         self.epoch.report()
+    }
+
+    /// The epoch's number.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch.epoch()
+    }
+
+    /// The number of samples still to come, those that `drop_last` leaves out included.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.epoch.remaining()
+    }
+
+    /// The digest of the frames that are to be emitted in this epoch, or in this part of it.
+    #[must_use]
+    pub fn owned(&self) -> Coverage {
+        self.epoch.owned()
     }
 
     /// A mark that ends the batches where they are, once it is set.

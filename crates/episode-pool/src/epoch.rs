@@ -110,10 +110,22 @@ impl Epoch {
         Batches::new(self, batch_size, drop_last)
     }
 
+    /// The epoch's number.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     /// The number of samples still to come.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.ahead.remaining()
+    }
+
+    /// The digest of the frames that are to be emitted in this epoch, or in this part of it.
+    #[must_use]
+    pub fn owned(&self) -> Coverage {
+        self.owned.coverage()
     }
 
     /// What the epoch did so far.
@@ -121,7 +133,7 @@ impl Epoch {
     pub fn report(&self) -> EpochReport {
         EpochReport {
             epoch: self.epoch,
-            coverage: CoverageReport::new(self.owned.coverage(), self.emitted),
+            coverage: CoverageReport::new(self.owned(), self.emitted),
             emitted: self.emitted,
             skipped: self.skipped,
             peak_resident_episodes: self.peak_episodes,

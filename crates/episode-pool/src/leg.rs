@@ -242,6 +242,13 @@ impl Leg {
             .worker_turns(self.rank, worker, self.first_batch)
     }
 
+    /// The samples that one worker still gives.
+    pub(crate) fn num_samples(&self, worker: usize) -> u64 {
+        self.lineup
+            .fleet
+            .num_samples(self.rank, worker, self.first_batch)
+    }
+
     /// The samples that were passed over to get here, by one worker.
     pub(crate) fn skipped(&self, worker: usize) -> u64 {
         let fleet = &self.lineup.fleet;

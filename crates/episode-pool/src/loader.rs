@@ -421,6 +421,27 @@ impl LoaderEpoch {
         self.leg.num_batches().saturating_sub(self.taken)
     }
 
+    /// The number of samples that were to come when it began, of the rank's.
+    #[must_use]
+    pub fn num_samples(&self) -> u64 {
+        let workers = 0..self.leg.num_workers();
+        workers.map(|worker| self.leg.num_samples(worker)).sum()
+    }
+
+    /// The number of the rank's samples that were passed over to go on from a saved state. (What other topologies emitted does not
+    /// count: that is not the rank's any more.)
+    #[must_use]
+    pub fn num_skipped(&self) -> u64 {
+        let workers = 0..self.leg.num_workers();
+        workers.map(|worker| self.leg.skipped(worker)).sum()
+    }
+
+    /// The digest of the frames that the rank is to emit in this epoch, or in this part of it.
+    #[must_use]
+    pub fn owned(&self) -> Coverage {
+        total((0..self.leg.num_workers()).map(|worker| self.leg.owned(worker).coverage()))
+    }
+
     /// What loading a saved state found worth telling. Each was logged once, too.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
@@ -449,9 +470,8 @@ impl LoaderEpoch {
     /// The frames emitted by the workers that are done, against those that the rank owns.
     #[must_use]
     pub fn coverage(&self) -> CoverageReport {
-        let owned = (0..self.leg.num_workers()).map(|worker| self.leg.owned(worker).coverage());
         CoverageReport::new(
-            total(owned),
+            self.owned(),
             total(self.reports.iter().map(|report| report.emitted)),
         )
     }

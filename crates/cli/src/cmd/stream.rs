@@ -1,22 +1,26 @@
 //! `episode-pool stream`: runs an epoch, or some batches of it, and measures that.
 
+use std::fs::File;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
-use std::time::Instant;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use episode_pool::decode::Layout;
 use episode_pool::pool_core::{Coverage, CoverageReport};
-use episode_pool::resume::State;
+use episode_pool::resume::{EpochEnd, State};
 use episode_pool::{
     Batch, Batches, Builder, DecodeReport, EpisodePool, EpochReport, FrameType, Loader,
-    LoaderEpoch, LoaderOptions,
+    LoaderEpoch, LoaderOptions, StateDict,
 };
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::{BatchArgs, LoaderArgs};
 use crate::error::Error;
+use crate::files;
 use crate::json;
 use crate::memory;
 use crate::percentiles::Percentiles;
@@ -52,13 +56,127 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "BATCHES", default_value = "2")]
     prefetch_batches: NonZeroUsize,
 
-    /// Go on after so many batches of this size, counted over all epochs of a run. [default: start the epoch]
-    #[arg(long, value_name = "BATCHES", conflicts_with = "epoch")]
-    resume_batches: Option<u64>,
+    #[command(flatten)]
+    progress: ProgressArgs,
 
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// How epochs end, and where a run begins and is saved.
+#[derive(Debug, Args)]
+struct ProgressArgs {
+    /// Run so many epochs, one after the other; a run that goes on from a state counts those before. [default: one, or what is left of
+    /// it]
+    #[arg(long, value_name = "EPOCHS", help_heading = "Progress")]
+    epochs: Option<NonZeroU64>,
+
+    /// How ranks end an epoch in which they have different numbers of batches.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "END",
+        default_value = "exact",
+        help_heading = "Progress"
+    )]
+    epoch_end: EpochEndArg,
+
+    /// Define the order for so many logical consumers, so that it is the same on any number of ranks and workers that divides
+    /// this one, or is a multiple of it. [default: ranks and workers are part of the order]
+    #[arg(long, value_name = "CONSUMERS", help_heading = "Progress")]
+    canonical_consumers: Option<NonZeroUsize>,
+
+    /// Go on after so many batches of this size, counted over all epochs of a run. [default: start the epoch]
+    #[arg(
+        long,
+        value_name = "BATCHES",
+        conflicts_with_all = ["epoch", "resume"],
+        help_heading = "Progress"
+    )]
+    resume_batches: Option<u64>,
+
+    /// Go on from a state that --save-state wrote, or a trainer: {"batches_consumed": 1200, "batch_size": 16}. The number of ranks
+    /// and workers may be another by now. [default: start the epoch]
+    #[arg(
+        long,
+        value_name = "FILE.json",
+        conflicts_with = "epoch",
+        help_heading = "Progress"
+    )]
+    resume: Option<PathBuf>,
+
+    /// Go on even if the state was saved with other options: what is left of the epoch is shared out anew. [default: refuse, and name
+    /// each difference]
+    #[arg(long, requires = "resume", help_heading = "Progress")]
+    no_strict: bool,
+
+    /// Keep the state in this file. [default: none is kept]
+    #[arg(
+        long,
+        value_name = "FILE.json",
+        conflicts_with = "worker",
+        help_heading = "Progress"
+    )]
+    save_state: Option<PathBuf>,
+
+    /// Save the state after so many batches each, and at the end.
+    #[arg(
+        long,
+        value_name = "BATCHES",
+        default_value = "100",
+        requires = "save_state",
+        help_heading = "Progress"
+    )]
+    save_every: NonZeroU64,
+
+    /// Write the frames of every batch to this file, a line each: {"epoch": 0, "frames": [[episode, frame], ...]}. [default: none
+    /// are written]
+    #[arg(long, value_name = "FILE.jsonl", help_heading = "Progress")]
+    frames_out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EpochEndArg {
+    /// Every frame comes once, and ranks may take different numbers of batches.
+    Exact,
+    /// All ranks end with the shortest: frames are left out.
+    #[value(name = "drop_tail")]
+    DropTail,
+    /// All ranks go on until the longest ends: samples come again.
+    Wrap,
+}
+
+impl From<EpochEndArg> for EpochEnd {
+    fn from(end: EpochEndArg) -> Self {
+        match end {
+            EpochEndArg::Exact => Self::Exact,
+            EpochEndArg::DropTail => Self::DropTail,
+            EpochEndArg::Wrap => Self::Wrap,
+        }
+    }
+}
+
+impl ProgressArgs {
+    /// The state to go on from.
+    fn state(&self, batch_size: usize) -> Result<Option<StateDict>, Error> {
+        if let Some(path) = &self.resume {
+            let text = std::fs::read_to_string(path).map_err(|source| Error::ReadFile {
+                path: path.clone(),
+                source,
+            })?;
+            let state = StateDict::from_json(&text).map_err(|source| Error::StateFile {
+                path: path.clone(),
+                source,
+            })?;
+            return Ok(Some(state));
+        }
+        let state = self.resume_batches.map(|batches_consumed| State {
+            batches_consumed,
+            batch_size: batch_size as u64,
+        });
+        Ok(state.map(StateDict::from))
+    }
 }
 
 /// How camera frames are made.
@@ -153,22 +271,25 @@ impl FrameArgs {
 
 pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> {
     let pool = args.frames.apply(args.loader.builder()?).build()?;
-    let run = Run::new(&pool, args)?;
-    if run.selected == Coverage::default() {
-        return Err(Error::no_frames(pool.topology()));
-    }
+    let mut run = Run::new(&pool, args)?;
+    let bar = progress_bar();
     let started = Instant::now();
-    let mut stream = run.start(args)?;
-    let measured = take_batches(
-        &mut stream,
-        started,
-        args.batches,
-        &progress_bar(run.expected(args)),
-    )?;
+    let mut stream = Some(run.first()?);
+    let mut is_at_the_end = true;
+    while let Some(epoch) = stream.take() {
+        bar.inc_length(run.expected(&epoch));
+        is_at_the_end = run.take_batches(epoch, started, &bar)?;
+        if is_at_the_end {
+            stream = run.next()?;
+        }
+    }
+    bar.finish_and_clear();
 
-    let is_whole = measured.is_at_the_end && !args.drop_last;
-    let summary = Summary::new(&pool, &run, stream, measured).ok_or(Error::NothingStreamed {
-        frames: run.remaining(),
+    let is_whole = is_at_the_end && !args.drop_last;
+    let is_exact = matches!(args.progress.epoch_end, EpochEndArg::Exact);
+    let (owned, skipped) = (run.done.owned.num_frames(), run.done.skipped);
+    let summary = run.summary().ok_or(Error::NothingStreamed {
+        frames: owned.saturating_sub(skipped),
         batch_size: args.batch.size(),
     })?;
     if args.json {
@@ -179,126 +300,176 @@ pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> 
     // Fewer frames than selected are meant when the run was cut short, and when last batches were dropped.
     let coverage = summary.coverage_report;
     let is_as_selected =
-        coverage.exactly_once || (run.skipped > 0 && coverage.emitted == run.remaining());
-    if is_whole && !is_as_selected {
+        coverage.exactly_once || (skipped > 0 && coverage.emitted + skipped == owned);
+    if is_whole && is_exact && !is_as_selected {
         return Err(Error::Coverage { coverage });
     }
     Ok(())
 }
 
-/// Takes all batches, or so many of them, and keeps the time.
-fn take_batches(
-    stream: &mut Stream,
-    started: Instant,
-    limit: Option<NonZeroUsize>,
-    bar: &ProgressBar,
-) -> Result<Measured, Error> {
-    let mut measured = Measured::default();
-    let mut last = started;
-    while limit.is_none_or(|limit| measured.batches() < limit.get()) {
-        let Some(batch) = stream.next_batch() else {
-            measured.is_at_the_end = true;
-            break;
-        };
-        let batch = batch?;
-        let received = Instant::now();
-        measured.record(&batch, (received - last).as_secs_f64());
-        bar.inc(batch.len() as u64);
-        // Freeing the batch costs time as well: the next wait starts before it.
-        last = received;
-    }
-    measured.wallclock_s = (last - started).as_secs_f64();
-    Ok(measured)
-}
-
-/// Which part of which epoch is run, and by whom.
+/// A run under way: what is to be done, and what was done.
 #[derive(Debug)]
-struct Run {
-    /// The consumers that run, at least one: all of the rank, or the one that `--worker` names.
-    consumers: Vec<EpisodePool>,
-    epoch: u64,
+struct Run<'a> {
+    args: &'a StreamArgs,
+    pool: &'a EpisodePool,
+    loader: Loader,
     /// The state that is resumed.
-    state: Option<State>,
-    /// The samples that each consumer passes over, when resuming.
-    skips: Vec<u64>,
-    skipped: u64,
-    /// What the consumers own.
-    selected: Coverage,
+    state: Option<StateDict>,
+    /// The epochs to run.
+    epochs: Range<u64>,
+    /// How many of them are over.
+    epochs_run: u64,
+    frames_out: Option<FramesOut>,
+    measured: Measured,
+    done: Done,
 }
 
-impl Run {
-    fn new(pool: &EpisodePool, args: &StreamArgs) -> Result<Self, Error> {
-        let topology = pool.topology();
-        let workers = match args.loader.worker {
-            Some(worker) => worker..worker + 1,
-            None => 0..topology.consumers_per_rank(),
-        };
-        let consumers: Vec<EpisodePool> = workers
-            .clone()
-            .map(|worker| {
-                let topology = topology
-                    .with_worker(worker, topology.num_workers())
-                    .map_err(Error::Topology)?;
-                Ok(pool.with_topology(topology)?)
-            })
-            .collect::<Result<_, Error>>()?;
-        let state = args.resume_batches.map(|batches_consumed| State {
-            batches_consumed,
-            batch_size: args.batch.size() as u64,
-        });
-        let (epoch, skips) = match &state {
-            Some(state) => {
-                let position = pool.position(state, args.drop_last)?;
-                (
-                    position.epoch(),
-                    position.samples_to_skip()[workers].to_vec(),
-                )
-            }
-            None => (args.loader.epoch, vec![0; consumers.len()]),
-        };
-        let mut selected = Coverage::default();
-        for consumer in &consumers {
-            selected.merge(consumer.coverage());
-        }
-        Ok(Self {
-            consumers,
-            epoch,
-            state,
-            skipped: skips.iter().sum(),
-            skips,
-            selected,
-        })
-    }
+/// What the epochs that are over, or were left, add up to.
+#[derive(Debug, Default)]
+struct Done {
+    /// The frames to be emitted in them, those passed over included.
+    owned: Coverage,
+    /// The frames passed over at the start.
+    skipped: u64,
+    reports: Vec<EpochReport>,
+}
 
-    /// The frames that are left to emit.
-    fn remaining(&self) -> u64 {
-        self.selected.num_frames().saturating_sub(self.skipped)
-    }
-
-    /// The frames that the progress bar counts to.
-    fn expected(&self, args: &StreamArgs) -> u64 {
-        let limit = args.batches.map_or(u64::MAX, |batches| {
-            (batches.get() as u64).saturating_mul(args.batch.size() as u64)
-        });
-        self.remaining().min(limit)
-    }
-
-    fn start(&self, args: &StreamArgs) -> Result<Stream, Error> {
-        if args.loader.worker.is_some() {
-            let epoch = self.consumers[0].epoch_from(self.epoch, self.skips[0])?;
-            let batches = epoch.batches(args.batch.size(), args.drop_last)?;
-            return Ok(Stream::Worker(Box::new(batches)));
-        }
+impl<'a> Run<'a> {
+    fn new(pool: &'a EpisodePool, args: &'a StreamArgs) -> Result<Self, Error> {
+        let progress = &args.progress;
         let options = LoaderOptions {
             batch_size: args.batch.size(),
             drop_last: args.drop_last,
             prefetch_batches: args.prefetch_batches.get(),
+            epoch_end: progress.epoch_end.into(),
+            canonical_consumers: progress.canonical_consumers.map(NonZeroUsize::get),
         };
-        let loader = Loader::new(&self.consumers[0], options)?;
-        Ok(Stream::Rank(match &self.state {
-            Some(state) => loader.resume(state)?,
-            None => loader.epoch(self.epoch)?,
-        }))
+        let first = args.loader.epoch;
+        Ok(Self {
+            args,
+            pool,
+            loader: Loader::new(pool, options)?,
+            state: progress.state(args.batch.size())?,
+            epochs: first..first.saturating_add(progress.epochs.map_or(1, NonZeroU64::get)),
+            epochs_run: 0,
+            frames_out: progress
+                .frames_out
+                .as_deref()
+                .map(FramesOut::create)
+                .transpose()?,
+            measured: Measured::default(),
+            done: Done::default(),
+        })
+    }
+
+    /// The first epoch, or what is left of it.
+    fn first(&mut self) -> Result<Stream, Error> {
+        let Some(state) = &self.state else {
+            return self.epoch(self.epochs.start);
+        };
+        let strict = !self.args.progress.no_strict;
+        let stream = match self.args.loader.worker {
+            None => Stream::Rank(Box::new(self.loader.load_state_dict(state, strict)?)),
+            Some(worker) => {
+                let batches = self.loader.worker_load_state_dict(state, strict, worker)?;
+                Stream::Worker(Box::new(batches))
+            }
+        };
+        let epoch = stream.epoch();
+        let end = self.args.progress.epochs.map_or(epoch + 1, NonZeroU64::get);
+        if epoch >= end {
+            return Err(Error::RunIsOver { epoch, epochs: end });
+        }
+        self.epochs = epoch..end;
+        Ok(stream)
+    }
+
+    /// The next epoch, if there is one.
+    fn next(&mut self) -> Result<Option<Stream>, Error> {
+        self.epochs_run += 1;
+        let epoch = self.epochs.start.saturating_add(self.epochs_run);
+        if !self.epochs.contains(&epoch) {
+            return Ok(None);
+        }
+        self.epoch(epoch).map(Some)
+    }
+
+    fn epoch(&self, epoch: u64) -> Result<Stream, Error> {
+        Ok(match self.args.loader.worker {
+            None => Stream::Rank(Box::new(self.loader.epoch(epoch)?)),
+            Some(worker) => Stream::Worker(Box::new(self.loader.worker_epoch(epoch, worker)?)),
+        })
+    }
+
+    /// The frames of an epoch that the progress bar counts.
+    fn expected(&self, stream: &Stream) -> u64 {
+        let batches = self.args.batches.map_or(u64::MAX, |limit| {
+            (limit.get() - self.measured.batches()) as u64
+        });
+        let limit = batches.saturating_mul(self.args.batch.size() as u64);
+        stream.num_samples().min(limit)
+    }
+
+    /// Takes an epoch's batches, as many as there are or as are asked for, and keeps the time. Whether it came to the epoch's end.
+    fn take_batches(
+        &mut self,
+        mut stream: Stream,
+        started: Instant,
+        bar: &ProgressBar,
+    ) -> Result<bool, Error> {
+        let epoch = stream.epoch();
+        let mut last = started + self.measured.elapsed;
+        let mut is_at_the_end = false;
+        while self
+            .args
+            .batches
+            .is_none_or(|limit| self.measured.batches() < limit.get())
+        {
+            let Some(batch) = stream.next_batch() else {
+                is_at_the_end = true;
+                break;
+            };
+            let batch = batch?;
+            let received = Instant::now();
+            self.measured
+                .record(&batch, (received - last).as_secs_f64());
+            bar.inc(batch.len() as u64);
+            if let Some(out) = &mut self.frames_out {
+                out.write(epoch, &batch)?;
+            }
+            let batches = self.measured.batches() as u64;
+            if batches.is_multiple_of(self.args.progress.save_every.get()) {
+                self.save(&stream)?;
+            }
+            // Freeing the batch costs time as well: the next wait starts before it.
+            last = received;
+            self.measured.elapsed = received - started;
+        }
+        self.save(&stream)?;
+        self.done.owned.merge(stream.owned());
+        self.done.skipped += stream.num_skipped();
+        self.done.reports.extend(stream.finish());
+        Ok(is_at_the_end)
+    }
+
+    /// Keeps the state, where one is to be kept.
+    fn save(&self, stream: &Stream) -> Result<(), Error> {
+        match (&self.args.progress.save_state, stream) {
+            (Some(path), Stream::Rank(epoch)) => {
+                files::replace(path, epoch.state_dict().to_json().as_bytes()).map_err(|source| {
+                    Error::WriteFile {
+                        path: path.clone(),
+                        source,
+                    }
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `None` if there was no batch.
+    fn summary(self) -> Option<Summary> {
+        Summary::new(self)
     }
 }
 
@@ -306,12 +477,40 @@ impl Run {
 #[derive(Debug)]
 enum Stream {
     /// All workers of the rank, on threads.
-    Rank(LoaderEpoch),
+    Rank(Box<LoaderEpoch>),
     /// One worker, on this thread.
     Worker(Box<Batches>),
 }
 
 impl Stream {
+    fn epoch(&self) -> u64 {
+        match self {
+            Self::Rank(epoch) => epoch.epoch(),
+            Self::Worker(batches) => batches.epoch(),
+        }
+    }
+
+    fn num_samples(&self) -> u64 {
+        match self {
+            Self::Rank(epoch) => epoch.num_samples(),
+            Self::Worker(batches) => batches.remaining(),
+        }
+    }
+
+    fn num_skipped(&self) -> u64 {
+        match self {
+            Self::Rank(epoch) => epoch.num_skipped(),
+            Self::Worker(batches) => batches.report().skipped,
+        }
+    }
+
+    fn owned(&self) -> Coverage {
+        match self {
+            Self::Rank(epoch) => epoch.owned(),
+            Self::Worker(batches) => batches.owned(),
+        }
+    }
+
     fn next_batch(&mut self) -> Option<Result<Batch, episode_pool::Error>> {
         match self {
             Self::Rank(batches) => batches.next(),
@@ -328,13 +527,57 @@ impl Stream {
     }
 }
 
+/// The file that the frames of every batch are written to.
+#[derive(Debug)]
+struct FramesOut {
+    path: PathBuf,
+    file: File,
+}
+
+/// A line of that file.
+#[derive(Debug, Serialize)]
+struct FramesLine {
+    epoch: u64,
+    frames: Vec<(usize, usize)>,
+}
+
+impl FramesOut {
+    fn create(path: &Path) -> Result<Self, Error> {
+        let file = File::create(path).map_err(|source| Error::WriteFile {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
+    }
+
+    /// Writes a batch's line, all at once: who kills the program finds whole lines.
+    fn write(&mut self, epoch: u64, batch: &Batch) -> Result<(), Error> {
+        let episodes = batch.episode_indices.iter().copied();
+        let line = FramesLine {
+            epoch,
+            frames: episodes.zip(batch.frame_indices.iter().copied()).collect(),
+        };
+        let mut text = serde_json::to_string(&line).expect("numbers become JSON");
+        text.push('\n');
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(|source| Error::WriteFile {
+                path: self.path.clone(),
+                source,
+            })
+    }
+}
+
 /// Shows nothing where standard error is no terminal.
-fn progress_bar(frames: u64) -> ProgressBar {
+fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{bar:32} {human_pos} of {human_len} frames, {per_sec}, {eta} left",
     )
     .expect("the template is valid");
-    ProgressBar::new(frames)
+    ProgressBar::new(0)
         .with_style(style)
         .with_finish(ProgressFinish::AndClear)
 }
@@ -348,9 +591,8 @@ struct Measured {
     waits_s: Vec<f64>,
     /// The same, for each sample of the batch.
     sample_latencies_ms: Vec<f64>,
-    wallclock_s: f64,
-    /// Whether there are no more batches.
-    is_at_the_end: bool,
+    /// From the start to the last batch.
+    elapsed: Duration,
 }
 
 impl Measured {
@@ -374,6 +616,7 @@ impl Measured {
 #[derive(Debug, Serialize)]
 struct Summary {
     epoch: u64,
+    epochs_completed: u64,
     batches: u64,
     samples: u64,
     samples_per_s: f64,
@@ -386,6 +629,7 @@ struct Summary {
     peak_rss_bytes: Option<u64>,
     video_decoder_cache: VideoCacheSummary,
     decode: DecodeSummary,
+    epoch_end: EpochEndSummary,
     coverage: CoverageSummary,
     #[serde(skip)]
     coverage_report: CoverageReport,
@@ -409,6 +653,14 @@ struct DecodeSummary {
     peak_held_bytes: u64,
 }
 
+/// What one epoch leaves out and repeats, over all ranks.
+#[derive(Debug, Serialize)]
+struct EpochEndSummary {
+    mode: String,
+    frames_dropped: u64,
+    samples_repeated: u64,
+}
+
 #[derive(Debug, Serialize)]
 struct CoverageSummary {
     selected: u64,
@@ -418,21 +670,33 @@ struct CoverageSummary {
 
 impl Summary {
     /// `None` if there was no batch.
-    fn new(pool: &EpisodePool, run: &Run, stream: Stream, measured: Measured) -> Option<Self> {
+    fn new(run: Run<'_>) -> Option<Self> {
+        let Run {
+            pool,
+            loader,
+            epochs,
+            epochs_run,
+            measured,
+            done,
+            args,
+            ..
+        } = run;
         let frames_per_sample: usize = pool
             .fields()
             .iter()
             .filter(|field| field.is_camera())
             .map(|field| field.window_len().unwrap_or(1))
             .sum();
-        let samples_per_s = measured.samples as f64 / measured.wallclock_s;
-        let coverage = CoverageReport::new(run.selected, measured.received);
+        let wallclock_s = measured.elapsed.as_secs_f64();
+        let samples_per_s = measured.samples as f64 / wallclock_s;
+        let coverage = CoverageReport::new(done.owned, measured.received);
         let first_batch_latency_s = *measured.waits_s.first()?;
         let batches = measured.batches() as u64;
-        let reports = stream.finish();
+        let reports = done.reports;
         let latencies_ms = Percentiles::new(measured.sample_latencies_ms);
         Some(Self {
-            epoch: run.epoch,
+            epoch: epochs.start,
+            epochs_completed: epochs_run,
             batches,
             samples: measured.samples,
             samples_per_s,
@@ -441,10 +705,15 @@ impl Summary {
             p50_sample_latency_ms: latencies_ms.at(50)?,
             p95_sample_latency_ms: latencies_ms.at(95)?,
             p99_sample_latency_ms: latencies_ms.at(99)?,
-            wallclock_s: measured.wallclock_s,
+            wallclock_s,
             peak_rss_bytes: memory::peak_rss_bytes(),
             video_decoder_cache: VideoCacheSummary::new(&reports),
             decode: DecodeSummary::new(&reports),
+            epoch_end: EpochEndSummary {
+                mode: EpochEnd::from(args.progress.epoch_end).to_string(),
+                frames_dropped: loader.num_dropped(),
+                samples_repeated: loader.num_repeated(),
+            },
             coverage: CoverageSummary {
                 selected: coverage.selected,
                 emitted: coverage.emitted,

@@ -6,6 +6,7 @@ mod errors;
 mod info;
 mod look;
 mod plan;
+mod resuming;
 mod sample;
 mod stream;
 mod workplace;

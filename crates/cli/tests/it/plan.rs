@@ -198,7 +198,7 @@ fn a_consumer_without_frames_has_an_empty_order_and_no_statistics() {
         assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""));
         assert!(
             run.stderr
-                .contains(&format!("worker {empty} of 2 owns no frame")),
+                .contains(&format!("worker {empty} of 2 owns no ")),
             "{}",
             run.stderr
         );

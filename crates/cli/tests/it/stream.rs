@@ -71,8 +71,8 @@ fn the_summary_has_the_benchmarks_names() {
     };
     assert_eq!(
         names(&summary),
-        "batches coverage decode epoch first_batch_latency_s frames_per_s_node p50_sample_latency_ms p95_sample_latency_ms \
-         p99_sample_latency_ms peak_rss_bytes samples samples_per_s video_decoder_cache wallclock_s"
+        "batches coverage decode epoch epoch_end epochs_completed first_batch_latency_s frames_per_s_node p50_sample_latency_ms \
+         p95_sample_latency_ms p99_sample_latency_ms peak_rss_bytes samples samples_per_s video_decoder_cache wallclock_s"
     );
     assert_eq!(
         names(&summary["video_decoder_cache"]),
@@ -148,7 +148,25 @@ fn workers_and_ranks_share_the_epoch_out() {
             }
         }
     }
-    let rank = |rank| coverage(&summary(&path, &["--rank", rank, "--world-size", "2"])).0;
+    let rank = |rank| {
+        let run = Workplace::new().run(&[
+            "stream",
+            &path,
+            "--json",
+            "--rank",
+            rank,
+            "--world-size",
+            "2",
+        ]);
+        assert!(
+            run.stderr.contains(
+                "ranks take different numbers of batches in an epoch: rank 0 45, rank 1 47"
+            ),
+            "{}",
+            run.stderr
+        );
+        coverage(&serde_json::from_str(&run.stdout).unwrap()).0
+    };
     assert_eq!(rank("0") + rank("1"), all);
 }
 
