@@ -151,7 +151,7 @@ impl Leg {
     }
 
     /// The rest of an epoch of which the rank has taken `batches` in just this way.
-    fn from_batch(mut self, batches: u64) -> Self {
+    fn starting_at(mut self, batches: u64) -> Self {
         self.first_batch = batches;
         self.consumed_before = self.consumed_before.saturating_add(batches);
         self
@@ -172,7 +172,7 @@ impl Leg {
             None if differences.0.is_empty() => {
                 let consumed = state.state.batches_consumed;
                 let (epoch, batch) = lineup.fleet.locate(rank, consumed)?;
-                return Ok(Self::whole(lineup, options, rank, epoch).from_batch(batch));
+                return Ok(Self::whole(lineup, options, rank, epoch).starting_at(batch));
             }
             None => {
                 refuse(&differences.0, strict, true)?;
@@ -425,7 +425,7 @@ impl Saved {
         let epoch = self.epoch;
         let leg = |lineup| Leg {
             earlier: self.earlier(),
-            ..Leg::whole(lineup, options, rank, epoch).from_batch(batches)
+            ..Leg::whole(lineup, options, rank, epoch).starting_at(batches)
         };
         if self.legs.is_empty() {
             return Ok(leg(lineup));

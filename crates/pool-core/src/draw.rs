@@ -83,6 +83,11 @@ mod tests {
             (admissions_stream(0), frames_stream(0, 0)),
             (ADMISSIONS, FRAMES)
         );
+        assert_eq!(frames_stream(0, 3), 7);
+        assert_eq!(
+            (admissions_stream(2), frames_stream(2, 3)),
+            (2 << 33, (2 << 33) + 7)
+        );
     }
 
     /// The first block of ChaCha8 for a zero key and nonce, as published in draft-strombergson-chacha-test-vectors-01

@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use pool_core::{Filter, Plan, PlanOptions, Selection, ShardUnit, Sharding, Share, Step, Topology};
+use pool_core::{
+    Filter, Plan, PlanOptions, Progress, Selection, ShardUnit, Sharding, Share, Step, Topology,
+};
 
 use crate::setups::episodes;
 
@@ -44,9 +46,16 @@ fn options(change: impl FnOnce(&mut PlanOptions)) -> Case {
     case
 }
 
-fn check(name: &str, case: &Case) {
+fn select(case: &Case) -> Selection {
     let dataset = episodes(case.lengths, case.per_file.unwrap_or(1));
-    let selection = Selection::new(&dataset, &case.filter).unwrap();
+    Selection::new(&dataset, &case.filter).unwrap()
+}
+
+fn check(name: &str, case: &Case) {
+    check_of(&select(case), name, case);
+}
+
+fn check_of(selection: &Selection, name: &str, case: &Case) {
     let [rank, world_size, worker, num_workers] = case.topology;
     let topology = Topology::new(rank, world_size, worker, num_workers).unwrap();
     let sharding = Sharding {
@@ -57,7 +66,7 @@ fn check(name: &str, case: &Case) {
         },
         max_num_shards: None,
     };
-    let share = Share::new(&selection, &topology, &sharding).unwrap();
+    let share = Share::new(selection, &topology, &sharding).unwrap();
     let mut text = String::new();
     for step in Plan::new(&share, &case.options).unwrap() {
         match step {
@@ -176,4 +185,41 @@ fn golden_order_filtered() {
         ..Filter::default()
     };
     check("filtered", &Case { filter, ..case() });
+}
+
+#[test]
+fn golden_order_chapters() {
+    // Pools of one episode, of 12 frames at most: chapters of no more than 16 * 12 of 208 frames.
+    let case = options(|options| (options.episode_pool_size, options.chapter_frames) = (1, 1));
+    let lengths: &[usize] = &[
+        5, 1, 8, 3, 1, 12, 7, 2, 9, 4, 5, 1, 8, 3, 1, 12, 7, 2, 9, 4, 5, 1, 8, 3, 1, 12, 7, 2, 9,
+        4, 5, 1, 8, 3, 1, 12, 7, 2, 9, 4,
+    ];
+    check("chapters", &Case { lengths, ..case });
+}
+
+#[test]
+fn golden_order_of_what_is_left() {
+    // Two ranks have emitted 13 and 5 frames, and three go on; then these have emitted 4 each, and one goes on.
+    let progress = |world_size, emitted: &[u64]| Progress {
+        world_size,
+        num_workers: 0,
+        sharding: Sharding::default(),
+        options: case().options,
+        emitted: emitted.to_vec(),
+    };
+    let rest = select(&case())
+        .rest(&progress(2, &[13, 5]))
+        .unwrap()
+        .unwrap();
+    check_of(
+        &rest,
+        "left_for_rank_1_of_3",
+        &Case {
+            topology: [1, 3, 0, 0],
+            ..case()
+        },
+    );
+    let rest = rest.rest(&progress(3, &[4, 4, 4])).unwrap().unwrap();
+    check_of(&rest, "left_again", &case());
 }
