@@ -377,7 +377,7 @@ fn a_state_of_another_run_is_refused_by_the_name_of_each_difference() {
     // Unless strict, it goes on with the new options, and with no frame twice.
     let mut rest = other.load_state_dict(&state, false).unwrap();
     assert!(
-        matches!(&rest.warnings()[..], [Warning::StateDiffers { differences }] if differences.len() == 7),
+        matches!(rest.warnings(), [Warning::StateDiffers { differences }] if differences.len() == 7),
         "{:?}",
         rest.warnings()
     );
