@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use episode_pool::pool_core::{self, ShardUnit, Topology};
+use episode_pool::resume::EpochEnd;
 use episode_pool::{EpisodePool, Error, Loader, LoaderOptions, Warning, resume};
 use testkit::{Spec, Split};
 
@@ -163,6 +164,61 @@ fn every_rank_knows_every_ranks_number_of_batches_before_the_start() {
                     by_others.iter().flatten().sum::<u64>(),
                     lengths.iter().sum::<usize>() as u64
                 );
+            }
+        }
+    }
+}
+
+/// The same, when all ranks are to end together.
+#[test]
+fn ranks_never_differ_when_asked_to_end_together() {
+    let cases: [(&[usize], usize, usize, bool); 5] = [
+        // Lengths, ranks, workers of each, whether every rank has something to do.
+        (&[5, 5, 5], 2, 4, true),
+        (&[7], 4, 0, false),
+        (&[1; 7], 4, 0, true),
+        (&[1; 7], 4, 2, true),
+        (&[9, 2, 6, 3, 3, 8], 3, 2, true),
+    ];
+    for (lengths, world_size, num_workers, is_enough) in cases {
+        let dataset = Spec::new(10, lengths).write();
+        let pool = builder(dataset.root()).build().unwrap();
+        for epoch_end in [EpochEnd::DropTail, EpochEnd::Wrap] {
+            for drop_last in [false, true] {
+                let options = LoaderOptions {
+                    batch_size: 2,
+                    drop_last,
+                    epoch_end,
+                    ..LoaderOptions::default()
+                };
+                let case = format!(
+                    "{lengths:?}, {world_size} ranks of {num_workers}, {epoch_end}, drop_last {drop_last}"
+                );
+                let loaders: Result<Vec<Loader>, Error> = ranks(&pool, world_size, num_workers)
+                    .iter()
+                    .map(|pool| Loader::new(pool, options))
+                    .collect();
+                // Episodes of one frame make no full batch on a worker that has one of them.
+                let is_enough = is_enough && !(drop_last && lengths.contains(&1));
+                let loaders = match loaders {
+                    Ok(loaders) => loaders,
+                    Err(error) => {
+                        assert!(!is_enough, "{case}: {error}");
+                        let source = std::error::Error::source(&error).unwrap().to_string();
+                        assert!(
+                            source.contains("the epoch cannot end evenly")
+                                && source.contains("use a smaller batch size"),
+                            "{source}"
+                        );
+                        continue;
+                    }
+                };
+                assert!(is_enough, "{case}");
+                for loader in &loaders {
+                    let delivered = loader.epoch(0).unwrap().map(|batch| batch.unwrap()).count();
+                    assert_eq!(delivered as u64, loader.num_batches(), "{case}");
+                    assert_eq!(loader.num_batches(), loaders[0].num_batches(), "{case}");
+                }
             }
         }
     }
