@@ -369,6 +369,8 @@ impl Fleet {
                 let workers = self.workers_per_rank;
                 ranks[consumer / workers].samples[consumer % workers]
             }
+            // Its share has no full batch, and no other is given.
+            Deal::Canonical { rotation, .. } if rotation.batches()[consumer] == 0 => 0,
             Deal::Canonical { rotation, end, .. } => {
                 let share = self.shares[consumer];
                 let samples = |batches: u64| batches.saturating_mul(self.batch_size).min(share);

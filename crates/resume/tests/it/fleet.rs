@@ -244,6 +244,24 @@ fn the_worked_examples() {
 }
 
 #[test]
+fn shares_without_a_full_batch_are_not_repeated_either() {
+    let batching = Batching {
+        batch_size: 5,
+        drop_last: true,
+        epoch_end: EpochEnd::Wrap,
+    };
+    let fleet = Fleet::canonical(&[8, 1], 2, 2, batching).unwrap();
+    assert_eq!(
+        global(&fleet, 2)
+            .iter()
+            .map(|turn| turn.consumer)
+            .collect::<Vec<_>>(),
+        [0, 0]
+    );
+    assert_eq!([fleet.reach(0), fleet.reach(1)], [13, 0]);
+}
+
+#[test]
 fn what_cannot_be_dealt_out_is_an_error() {
     let fleet =
         |shares: &[u64], epoch_end| Fleet::new(shares, 2, 1, batching(epoch_end)).unwrap_err();
