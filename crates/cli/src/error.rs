@@ -69,6 +69,50 @@ pub(crate) enum Error {
     )]
     NoCamera { dataset: String },
 
+    /// A decode device that this build does not have.
+    #[error("this build cannot decode on a GPU; use --decode cpu")]
+    NoCuda,
+
+    /// There is no camera to decode.
+    #[error(
+        "`{dataset}` has no camera, so there is nothing to measure; `episode-pool stream` runs through its values"
+    )]
+    NothingToDecode { dataset: String },
+
+    /// A benchmark was started once for each of several ranks.
+    #[error(
+        "this is rank {rank} of {world_size}, and bench measures one process alone; start it once, or use `episode-pool stream \
+         --distributed`"
+    )]
+    BenchOfRanks { rank: usize, world_size: usize },
+
+    /// Options of a dataset were given with a file.
+    #[error(
+        "`{path}` is no dataset's directory; --camera and --episode choose one of a dataset's videos"
+    )]
+    NotADataset { path: String },
+
+    /// There is no such episode.
+    #[error(
+        "`{dataset}` has no episode {episode}; it has {episodes} (their numbers: `episode-pool info`)"
+    )]
+    NoEpisode {
+        episode: usize,
+        dataset: String,
+        episodes: usize,
+    },
+
+    /// There is no such video.
+    #[error(
+        "`{dataset}` has no such video; its cameras with videos: {}",
+        if cameras.is_empty() { "none" } else { cameras }
+    )]
+    NoVideo { dataset: String, cameras: String },
+
+    /// A video is not as it should be; what is wrong has been told.
+    #[error("`{file}` failed at the step `{step}`")]
+    Diagnosis { file: String, step: &'static str },
+
     /// A contact sheet would be too large.
     #[error(
         "the contact sheet would be {width} x {height} pixels, more than {} million; lower --batch-size, or look at \

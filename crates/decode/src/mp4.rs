@@ -3,7 +3,7 @@
 //! FFmpeg's demuxer tells the same (see [`crate::cpu::ffi::scan`]), but reads the whole file for it. Whatever is out of the ordinary is left to
 //! it, so that there is one place that knows how to read such files. What is read here must equal what it reads.
 
-mod boxes;
+pub(crate) mod boxes;
 mod table;
 
 use std::io::{self, SeekFrom};

@@ -1,5 +1,7 @@
 //! The commands.
 
+mod bench;
+mod diagnose;
 mod info;
 mod look;
 mod plan;
@@ -19,6 +21,10 @@ pub(crate) enum Command {
     Info(info::InfoArgs),
     /// Run an epoch, or some batches of it, and say how fast that was and what came.
     Stream(stream::StreamArgs),
+    /// Measure data loading alone: one mode, one JSON and one CSV file.
+    Bench(bench::BenchArgs),
+    /// Look into one video step by step, and say what is wrong with it and what to do.
+    Diagnose(diagnose::DiagnoseArgs),
     /// Draw the first frames of an epoch, with their windows, as one picture.
     Look(look::LookArgs),
     /// Print chosen frames as JSON, and write their pictures.
@@ -32,6 +38,8 @@ pub(crate) fn run(command: &Command, out: &mut impl Write) -> Result<(), Error> 
     match command {
         Command::Info(args) => info::run(args, out),
         Command::Stream(args) => stream::run(args, out),
+        Command::Bench(args) => bench::run(args, out),
+        Command::Diagnose(args) => diagnose::run(args, out),
         Command::Look(args) => look::run(args, out),
         Command::Sample(args) => sample::run(args, out),
         Command::Plan(args) => plan::run(args, out),

@@ -5,15 +5,13 @@ use std::io::{self, Write};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use episode_pool::decode::Layout;
 use episode_pool::pool_core::{Coverage, CoverageReport};
 use episode_pool::resume::{EpochEnd, State};
 use episode_pool::{
-    Batch, Batches, Builder, DecodeReport, EpisodePool, EpochReport, FrameType, Loader,
-    LoaderEpoch, LoaderOptions, StateDict,
+    Batch, Batches, EpisodePool, EpochReport, Loader, LoaderEpoch, LoaderOptions, StateDict,
 };
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
@@ -21,7 +19,9 @@ use serde::Serialize;
 use crate::args::{BatchArgs, LoaderArgs};
 use crate::error::Error;
 use crate::files;
+use crate::frames::FrameArgs;
 use crate::json;
+use crate::measure::{self, DecodeSummary, Measured, VideoCacheSummary};
 use crate::memory;
 use crate::percentiles::Percentiles;
 use crate::table::{count, thousands};
@@ -176,96 +176,6 @@ impl ProgressArgs {
             batch_size: batch_size as u64,
         });
         Ok(state.map(StateDict::from))
-    }
-}
-
-/// How camera frames are made.
-#[derive(Debug, Args)]
-struct FrameArgs {
-    /// The axes of a camera's frame.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LAYOUT",
-        default_value = "hwc",
-        help_heading = "Camera frames"
-    )]
-    frame_layout: LayoutArg,
-
-    /// The numbers of a pixel. Depth is 16-bit codes whatever is chosen.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "TYPE",
-        default_value = "u8",
-        help_heading = "Camera frames"
-    )]
-    frame_type: FrameTypeArg,
-
-    /// The size of every camera's frames, in pixels, as in 96x128. [default: as stored]
-    #[arg(long, value_name = "HEIGHTxWIDTH", value_parser = parse_size, help_heading = "Camera frames")]
-    resize: Option<(usize, usize)>,
-
-    /// The most video files that a worker keeps open. [default: (pool size + 1) x cameras, at most 128]
-    #[arg(long, value_name = "FILES", help_heading = "Camera frames")]
-    video_decoder_cache_size: Option<NonZeroUsize>,
-
-    /// The threads that decode video, for all workers together. [default: the cores that the process may use]
-    #[arg(long, value_name = "THREADS", help_heading = "Camera frames")]
-    num_threads: Option<NonZeroUsize>,
-
-    /// The most memory for frames decoded before they are emitted, for all workers together. [default: 536870912]
-    #[arg(long, value_name = "BYTES", help_heading = "Camera frames")]
-    decode_ahead_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LayoutArg {
-    /// [height, width, channels]
-    Hwc,
-    /// [channels, height, width]
-    Chw,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum FrameTypeArg {
-    /// 0 to 255
-    U8,
-    /// 0.0 to 1.0
-    F32,
-}
-
-fn parse_size(text: &str) -> Result<(usize, usize), String> {
-    let sides = text
-        .split_once('x')
-        .and_then(|(height, width)| Some((height.parse().ok()?, width.parse().ok()?)));
-    sides.ok_or_else(|| "expected a height and a width in pixels, as in 96x128".to_owned())
-}
-
-impl FrameArgs {
-    fn apply(&self, builder: Builder) -> Builder {
-        let mut builder = builder
-            .frame_layout(match self.frame_layout {
-                LayoutArg::Hwc => Layout::Hwc,
-                LayoutArg::Chw => Layout::Chw,
-            })
-            .frame_type(match self.frame_type {
-                FrameTypeArg::U8 => FrameType::U8,
-                FrameTypeArg::F32 => FrameType::F32,
-            });
-        if let Some((height, width)) = self.resize {
-            builder = builder.resize(height, width);
-        }
-        if let Some(files) = self.video_decoder_cache_size {
-            builder = builder.video_decoder_cache_size(files.get());
-        }
-        if let Some(threads) = self.num_threads {
-            builder = builder.num_threads(threads.get());
-        }
-        if let Some(bytes) = self.decode_ahead_bytes {
-            builder = builder.decode_ahead_bytes(bytes);
-        }
-        builder
     }
 }
 
@@ -582,36 +492,6 @@ fn progress_bar() -> ProgressBar {
         .with_finish(ProgressFinish::AndClear)
 }
 
-/// What came, and when.
-#[derive(Debug, Default)]
-struct Measured {
-    samples: u64,
-    received: Coverage,
-    /// The wait for every batch.
-    waits_s: Vec<f64>,
-    /// The same, for each sample of the batch.
-    sample_latencies_ms: Vec<f64>,
-    /// From the start to the last batch.
-    elapsed: Duration,
-}
-
-impl Measured {
-    fn record(&mut self, batch: &Batch, wait_s: f64) {
-        for (&episode_index, &frame_index) in batch.episode_indices.iter().zip(&batch.frame_indices)
-        {
-            self.received.record(episode_index, frame_index);
-        }
-        self.samples += batch.len() as u64;
-        self.waits_s.push(wait_s);
-        self.sample_latencies_ms
-            .push(wait_s * 1e3 / batch.len() as f64);
-    }
-
-    fn batches(&self) -> usize {
-        self.waits_s.len()
-    }
-}
-
 /// The summary of a run. The names are those of the benchmarks.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -633,24 +513,6 @@ struct Summary {
     coverage: CoverageSummary,
     #[serde(skip)]
     coverage_report: CoverageReport,
-}
-
-#[derive(Debug, Serialize)]
-struct VideoCacheSummary {
-    hits: u64,
-    misses: u64,
-    evictions: u64,
-    hit_rate: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct DecodeSummary {
-    gops_decoded: u64,
-    frames_decoded: u64,
-    frames_used: u64,
-    reuse: f64,
-    decoder_opens: u64,
-    peak_held_bytes: u64,
 }
 
 /// What one epoch leaves out and repeats, over all ranks.
@@ -681,12 +543,7 @@ impl Summary {
             args,
             ..
         } = run;
-        let frames_per_sample: usize = pool
-            .fields()
-            .iter()
-            .filter(|field| field.is_camera())
-            .map(|field| field.window_len().unwrap_or(1))
-            .sum();
+        let frames_per_sample = measure::frames_per_sample(pool);
         let wallclock_s = measured.elapsed.as_secs_f64();
         let samples_per_s = measured.samples as f64 / wallclock_s;
         let coverage = CoverageReport::new(done.owned, measured.received);
@@ -764,42 +621,5 @@ impl Summary {
             )?;
         }
         writeln!(out, "  coverage        {}", self.coverage_report)
-    }
-}
-
-impl VideoCacheSummary {
-    /// The sum over the workers' caches.
-    fn new(reports: &[EpochReport]) -> Self {
-        let sum = |counter: fn(&EpochReport) -> u64| reports.iter().map(counter).sum::<u64>();
-        let hits = sum(|report| report.video_decoder_cache.hits);
-        let misses = sum(|report| report.video_decoder_cache.misses);
-        Self {
-            hits,
-            misses,
-            evictions: sum(|report| report.video_decoder_cache.evictions),
-            hit_rate: if hits + misses == 0 {
-                0.0
-            } else {
-                hits as f64 / (hits + misses) as f64
-            },
-        }
-    }
-}
-
-impl DecodeSummary {
-    /// The sum over the workers.
-    fn new(reports: &[EpochReport]) -> Self {
-        let mut sum = DecodeReport::default();
-        for report in reports {
-            sum.merge(report.decode);
-        }
-        Self {
-            gops_decoded: sum.gops_decoded,
-            frames_decoded: sum.frames_decoded,
-            frames_used: sum.frames_used,
-            reuse: sum.reuse(),
-            decoder_opens: sum.decoder_opens,
-            peak_held_bytes: sum.peak_held_bytes,
-        }
     }
 }

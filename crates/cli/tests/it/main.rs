@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod bench;
+mod diagnose;
 mod errors;
 mod info;
 mod look;

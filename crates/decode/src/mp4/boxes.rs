@@ -5,18 +5,18 @@ pub(super) type Child<'a> = ([u8; 4], &'a [u8]);
 
 /// The head of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) kind: [u8; 4],
+pub(crate) struct Head {
+    pub(crate) kind: [u8; 4],
     /// The size of head and contents, in bytes.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The size of the head.
-    pub(super) len: usize,
+    pub(crate) len: usize,
 }
 
 impl Head {
     /// Reads a head from the first 16 bytes of a box, or all that there are. None for one that makes no sense, or that goes on to the
     /// end of the file without saying how far that is.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (size, rest) = bytes.split_first_chunk::<4>()?;
         let (kind, rest) = rest.split_first_chunk::<4>()?;
         let (size, len) = match u32::from_be_bytes(*size) {

@@ -209,11 +209,11 @@ fn what_is_no_video_is_named() {
     };
     check(
         b"",
-        "the file is empty; the copy or the recording was not finished",
+        "this is an empty file of 0 bytes, not a video; the copy or the recording was not finished",
     );
     check(
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
-        "this is a Git LFS pointer of 63 bytes, not a video; run `git lfs pull`",
+        "this is a Git LFS pointer of 63 bytes, not a video; run `git lfs pull` in the dataset's repository",
     );
     check(
         b"\n<!DOCTYPE html><html></html>",

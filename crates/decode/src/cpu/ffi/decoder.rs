@@ -1,6 +1,6 @@
 //! Codec parameters and the decoder itself.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::ptr::{self, NonNull};
 
 use rusty_ffmpeg::ffi;
@@ -370,11 +370,11 @@ impl Drop for Decoder {
     }
 }
 
-/// The software decoder for a codec. For AV1 that must be asked for by name: FFmpeg's own `av1` only drives hardware.
-fn find_codec(parameters: &Parameters, place: &Place) -> Result<*const ffi::AVCodec, Error> {
-    let id = parameters.get().codec_id;
+/// The software decoder for a codec, if this FFmpeg has one. For AV1 that must be asked for by name: FFmpeg's own `av1` only drives
+/// hardware.
+fn software_decoder(id: ffi::AVCodecID) -> Option<*const ffi::AVCodec> {
     // SAFETY: the names live for ever; the result is null or an entry of FFmpeg's constant table.
-    let codec = unsafe {
+    unsafe {
         if id == ffi::AV_CODEC_ID_AV1 {
             [c"libdav1d", c"libaom-av1"]
                 .iter()
@@ -383,8 +383,21 @@ fn find_codec(parameters: &Parameters, place: &Place) -> Result<*const ffi::AVCo
         } else {
             Some(ffi::avcodec_find_decoder(id)).filter(|codec| !codec.is_null())
         }
-    };
-    codec.ok_or_else(|| {
+    }
+}
+
+/// The name of the software decoder for a codec, both as FFmpeg spells them.
+pub(crate) fn decoder_name(codec: &CStr) -> Option<&'static str> {
+    // SAFETY: the name is NUL-terminated; the result is null or an entry of FFmpeg's constant table.
+    let descriptor = unsafe { ffi::avcodec_descriptor_get_by_name(codec.as_ptr()).as_ref() }?;
+    let codec = software_decoder(descriptor.id)?;
+    // SAFETY: an entry of FFmpeg's constant table, whose name is never freed.
+    Some(unsafe { static_text((*codec).name) })
+}
+
+fn find_codec(parameters: &Parameters, place: &Place) -> Result<*const ffi::AVCodec, Error> {
+    let id = parameters.get().codec_id;
+    software_decoder(id).ok_or_else(|| {
         let remedy = if id == ffi::AV_CODEC_ID_AV1 {
             "install an FFmpeg that was built with libdav1d, as Debian's and Ubuntu's are"
         } else {

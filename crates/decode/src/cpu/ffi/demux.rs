@@ -11,6 +11,7 @@ use rusty_ffmpeg::ffi;
 use super::decoder::Parameters;
 use super::packet::PacketBuffer;
 use super::{check, out_of_memory, silence_log};
+use crate::anatomy::Appearance;
 use crate::error::{Error, FfmpegError, Place};
 use crate::index::{Packet, PacketIndex};
 use crate::limits::{MAX_PACKET_BYTES, MAX_PACKETS};
@@ -291,23 +292,18 @@ fn describe_foreign_file(
     if let Err(source) = read {
         return place.io("read the headers", source);
     }
-    let what = if head.is_empty() {
-        "the file is empty; the copy or the recording was not finished".to_owned()
-    } else if head.starts_with(b"version https://git-lfs") {
-        format!("this is a Git LFS pointer of {file_bytes} bytes, not a video; run `git lfs pull`")
-    } else if head.trim_ascii_start().starts_with(b"<") {
-        format!(
-            "this is an HTML or XML page of {file_bytes} bytes, not a video; look at what the server that it came from says"
-        )
-    } else if head.get(4..8) == Some(b"ftyp") {
-        format!(
-            "this MP4 file of {file_bytes} bytes has no sound header (moov): cut short, or a recording that was not finished"
-        )
-    } else {
-        format!(
+    let appearance = Appearance::of(&head);
+    let what = match (appearance, appearance.remedy()) {
+        (Appearance::Other, _) => format!(
             "this file of {file_bytes} bytes is no MP4 file: it begins with \"{}\"",
             head[..head.len().min(16)].escape_ascii()
-        )
+        ),
+        (_, Some(remedy)) => {
+            format!("this is {appearance} of {file_bytes} bytes, not a video; {remedy}")
+        }
+        (_, None) => format!(
+            "this MP4 file of {file_bytes} bytes has no sound header (moov): cut short, or a recording that was not finished"
+        ),
     };
     place.malformed(what, Some(source))
 }

@@ -16,7 +16,9 @@ use rusty_ffmpeg::ffi;
 
 use crate::error::FfmpegError;
 
-pub(crate) use decoder::{Codec, Color, Decoder, Header, Likeness, Parameters, Received};
+pub(crate) use decoder::{
+    Codec, Color, Decoder, Header, Likeness, Parameters, Received, decoder_name,
+};
 pub(crate) use demux::{Scan, scan};
 pub(crate) use frame::{Frame, PixelFormat};
 pub(crate) use scale::{Packing, Scaler};
@@ -36,6 +38,12 @@ pub(crate) fn error_text(code: i32) -> String {
     unsafe { CStr::from_ptr(text.as_ptr()) }
         .to_string_lossy()
         .into_owned()
+}
+
+/// The release of the linked FFmpeg, as it spells it.
+pub(crate) fn version() -> &'static str {
+    // SAFETY: a text that is compiled into the library.
+    unsafe { static_text(ffi::av_version_info()) }
 }
 
 /// Silences FFmpeg's log, which is global to the process and goes to stderr: what it would say comes back as errors that name the
