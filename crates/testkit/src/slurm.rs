@@ -117,7 +117,8 @@ SlurmdPidFile={here}/slurmd.pid
 SlurmctldLogFile={here}/slurmctld.log
 SlurmdLogFile={here}/slurmd.log
 MailProg=/bin/true
-ProctrackType=proctrack/linuxproc
+# Finds all of a job's processes even when their parents went first; that of linuxproc does not.
+ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 # Memory is looked at every second, and whoever takes more than asked for is killed.
 JobAcctGatherType=jobacct_gather/linux
