@@ -60,6 +60,70 @@ xflags::xflags! {
             /// Passed on to criterion, such as a part of a bench's name.
             repeated filter: OsString
         }
+
+        /// Submit the throughput benchmark to SLURM: each source, mode and decode device is a job on one node. They run one after
+        /// the other, each whether or not the one before succeeded. Every flag has an environment variable, --num-batches has
+        /// NUM_BATCHES; the flag wins.
+        cmd bench-matrix {
+            /// Show every sbatch call, ready to be pasted, and submit nothing.
+            optional --dry-run
+            /// Which of hub, bucket, warmed_bucket, by commas; all by default.
+            optional --sources sources: String
+            /// Which of single, sarm, by commas; both by default.
+            optional --modes modes: String
+            /// Which of cpu, cuda, by commas; both by default.
+            optional --decodes decodes: String
+            /// The dataset of the source hub: OWNER/NAME on the Hugging Face Hub, a URL, or a path.
+            optional --repo-id repo_id: String
+            /// The dataset of the source bucket: a URL or a path.
+            optional --bucket bucket: String
+            /// The dataset of the source warmed_bucket, which you have warmed: a URL or a path.
+            optional --warm-bucket warm_bucket: String
+            /// Where results, logs and the list of jobs go; on a file system that the nodes share. bench_matrix by default.
+            optional --out-dir out_dir: String
+            /// Batches that are measured; 200 by default.
+            optional --num-batches num_batches: String
+            /// Batches before them; 20 by default.
+            optional --warmup-batches warmup_batches: String
+            /// Samples in a batch; 32 by default.
+            optional --batch-size batch_size: String
+            /// Workers of a job that decodes on the CPU, which is given as many cores; 8 by default.
+            optional --cpu-workers cpu_workers: String
+            /// The same for CUDA; 4 by default.
+            optional --gpu-workers gpu_workers: String
+            /// Episodes in a worker's pool where the CPU decodes; 64 by default.
+            optional --cpu-pool-size cpu_pool_size: String
+            /// The same for CUDA; 16 by default.
+            optional --gpu-pool-size gpu_pool_size: String
+            /// GPUs of a job that decodes with CUDA, as `sbatch --gpus` takes them; 1 by default, 0 asks for none.
+            optional --gpus gpus: String
+            /// Time limit of each job, as `sbatch --time` takes it; 01:00:00 by default.
+            optional --time time: String
+            /// Memory of each job, as `sbatch --mem` takes it; 32G by default.
+            optional --mem mem: String
+            /// SLURM account.
+            optional --account account: String
+            /// SLURM partition.
+            optional --partition partition: String
+            /// SLURM quality of service.
+            optional --qos qos: String
+            /// How the program is called on the node, in words of a shell; episode-pool by default.
+            optional --run run: String
+            /// Conda environment that the program runs in.
+            optional --conda-env conda_env: String
+            /// 0 lets the jobs run side by side; 1 by default.
+            optional --serial serial: String
+        }
+
+        /// Compare the results of a matrix: a table, and summary.csv beside them. Jobs that failed, wait or are missing have rows, too.
+        cmd summarize {
+            /// The folder of the results.
+            required dir: PathBuf
+            /// A second folder: compare the two, the first being before.
+            optional after: PathBuf
+            /// Also draw the frames a second, as an SVG.
+            optional --plot plot: PathBuf
+        }
     }
 }
 

@@ -6,10 +6,12 @@ mod flags;
 mod sh;
 
 mod bench;
+mod bench_matrix;
 mod contracts;
 mod demo;
 mod fuzz;
 mod setup;
+mod summarize;
 mod test;
 mod tidy;
 
@@ -45,5 +47,7 @@ fn run(command: &XtaskCmd) -> Result {
         XtaskCmd::Tidy(_) => tidy::run(),
         XtaskCmd::Fuzz(flags) => fuzz::run(flags),
         XtaskCmd::Bench(flags) => bench::run(flags),
+        XtaskCmd::BenchMatrix(flags) => bench_matrix::run(flags, &invoked_in),
+        XtaskCmd::Summarize(flags) => summarize::run(flags, &invoked_in),
     }
 }

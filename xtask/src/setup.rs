@@ -79,7 +79,19 @@ trait Machine {
 
     /// Whether bindgen will find libclang and the headers that belong to it.
     fn has_libclang(&self) -> bool;
+
+    /// Whether a program is installed. SLURM's own cannot be run for an answer: they first want a cluster.
+    fn has_program(&self, name: &str) -> bool;
 }
+
+/// What the tests run beside FFmpeg, and Debian's packages with it: a SLURM of one node, and a reader of shell scripts.
+const TEST_PROGRAMS: [(&str, &str); 5] = [
+    ("slurmctld", "slurm-wlm"),
+    ("slurmd", "slurm-wlm"),
+    ("sbatch", "slurm-client"),
+    ("munged", "munge"),
+    ("shellcheck", "shellcheck"),
+];
 
 /// What stands between this machine and a build.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -159,6 +171,11 @@ fn survey(machine: &impl Machine, purpose: Purpose) -> Survey {
     if matches!(purpose, Purpose::Test | Purpose::Everything) {
         if !answers("ffmpeg", "-version") {
             survey.packages.push("ffmpeg");
+        }
+        for (program, package) in TEST_PROGRAMS {
+            if !machine.has_program(program) && !survey.packages.contains(&package) {
+                survey.packages.push(package);
+            }
         }
         for (command, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
             if machine.read("cargo", &[command, "--version"]).is_none() {
@@ -285,6 +302,15 @@ impl Machine for ThisMachine {
         env::var_os("LIBCLANG_PATH").is_some()
             || libclang_dirs().iter().any(|dir| holds_libclang(dir))
     }
+
+    fn has_program(&self, name: &str) -> bool {
+        let path = env::var_os("PATH").unwrap_or_default();
+        // Daemons lie where the PATH of a plain user does not lead.
+        let daemons = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
+        env::split_paths(&path)
+            .chain(daemons)
+            .any(|folder| folder.join(name).is_file())
+    }
 }
 
 /// Where clang-sys, which bindgen uses, looks for libclang on Linux and macOS.
@@ -393,7 +419,17 @@ mod tests {
         fn with(versions: [&'static str; 7]) -> Fake {
             Fake {
                 versions,
-                programs: vec!["pkg-config", "ffmpeg", "cargo", "c++"],
+                programs: vec![
+                    "pkg-config",
+                    "ffmpeg",
+                    "cargo",
+                    "c++",
+                    "slurmctld",
+                    "slurmd",
+                    "sbatch",
+                    "munged",
+                    "shellcheck",
+                ],
                 libclang: true,
             }
         }
@@ -420,6 +456,10 @@ mod tests {
 
         fn has_libclang(&self) -> bool {
             self.libclang
+        }
+
+        fn has_program(&self, name: &str) -> bool {
+            self.programs.contains(&name)
         }
     }
 
@@ -461,7 +501,18 @@ mod tests {
         assert_eq!(build.packages, ["libswscale-dev", "libclang-dev"]);
         assert!(build.components.is_empty());
         let test = survey(&machine, Purpose::Test);
-        assert_eq!(test.packages, ["libswscale-dev", "libclang-dev", "ffmpeg"]);
+        assert_eq!(
+            test.packages,
+            [
+                "libswscale-dev",
+                "libclang-dev",
+                "ffmpeg",
+                "slurm-wlm",
+                "slurm-client",
+                "munge",
+                "shellcheck"
+            ]
+        );
         assert_eq!(test.components, ["rustfmt", "clippy"]);
         let fuzz = survey(&machine, Purpose::Fuzz);
         assert_eq!(fuzz.packages, ["libswscale-dev", "libclang-dev", "g++"]);
