@@ -1,6 +1,6 @@
 //! One job: what it was to be, what became of it, and its numbers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -377,6 +377,8 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::bench_matrix::manifest::Entry;
     use tempfile::TempDir;
