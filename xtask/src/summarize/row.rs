@@ -144,7 +144,7 @@ fn planned(folder: &Path, job: &Entry, states: &States) -> Row {
         (_, Some(Err(fault))) => format!("damaged: {fault}"),
         (Some(("OUT_OF_MEMORY", _)), _) => "out of memory".to_owned(),
         (Some(("TIMEOUT", _)), _) => "stopped at its time limit".to_owned(),
-        (Some(("PENDING", reason)), _) if reason == "DependencyNeverSatisfied" => {
+        (Some(("PENDING", "DependencyNeverSatisfied")), _) => {
             "waits for ever: DependencyNeverSatisfied".to_owned()
         }
         (Some(("PENDING", reason)), _) => format!("waits ({reason})"),
