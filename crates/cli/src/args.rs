@@ -173,6 +173,24 @@ impl LoaderArgs {
     }
 }
 
+/// A part of a file's name.
+#[derive(Debug, Clone)]
+pub(crate) struct Label(pub(crate) String);
+
+impl FromStr for Label {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if text.is_empty() || text.len() > 64 || !text.chars().all(is_plain) {
+            return Err(
+                "expected 1 to 64 letters, digits, `.`, `_` or `-`: it becomes part of file names",
+            );
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
 /// How far a sample looks around its frame.
 #[derive(Debug, Args)]
 pub(crate) struct WindowArgs {
@@ -317,6 +335,16 @@ mod tests {
         ] {
             let error = text.parse::<EpisodeList>().unwrap_err();
             assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn labels_fit_in_file_names() {
+        for label in ["hub", "warmed_bucket", "s3-eu.1"] {
+            assert_eq!(label.parse::<Label>().unwrap().0, label);
+        }
+        for label in ["", "a/b", "a b", "\u{e9}", "$x", &"x".repeat(65)] {
+            assert!(label.parse::<Label>().is_err(), "{label}");
         }
     }
 }

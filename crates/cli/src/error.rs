@@ -86,6 +86,76 @@ pub(crate) enum Error {
     )]
     BenchOfRanks { rank: usize, world_size: usize },
 
+    /// Ranks do not know which reports are of this run.
+    #[error(
+        "nothing here gives the run a name that all its ranks share; give --run-id LABEL, another one for every start of the run"
+    )]
+    NoRunId,
+
+    /// A file is not one that a rank has written.
+    #[error("`{}` was not written by a rank of `stream --distributed`", path.display())]
+    NotDistributed {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+
+    /// A rank's file holds no digest where there should be one.
+    #[error("`{}` is damaged", path.display())]
+    Digest {
+        path: PathBuf,
+        source: pool_core::ParseCoverageError,
+    },
+
+    /// The state is another rank's, or one of another number of ranks.
+    #[error(
+        "`{}` is the state of rank {rank} of {world_size}, and this run has {found} rank(s); to go on with other ranks, give another \
+         --state-dir, and this file to --resume", path.display()
+    )]
+    OtherRanks {
+        path: PathBuf,
+        rank: usize,
+        world_size: usize,
+        found: usize,
+    },
+
+    /// Some ranks did not end in time.
+    #[error(
+        "no report of rank(s) {ranks} within {seconds} s after rank 0 ended (run {run_id}); look at their logs, or give a longer \
+         --report-timeout"
+    )]
+    MissingRanks {
+        ranks: String,
+        seconds: u64,
+        run_id: String,
+    },
+
+    /// Two ranks do not run the same.
+    #[error(
+        "rank {rank} runs with other options than rank 0: it is of {found}, rank 0 of {expected}"
+    )]
+    RanksDiffer {
+        rank: usize,
+        found: String,
+        expected: String,
+    },
+
+    /// Not even one frame came, of any rank.
+    #[error(
+        "none of {ranks} rank(s) yielded a batch; lower --batch-size, or leave out --drop-last"
+    )]
+    NothingByAnyRank { ranks: usize },
+
+    /// An epoch of all ranks did not emit every frame once.
+    #[error(
+        "epoch {epoch} of {ranks} rank(s) is not what was selected: {emitted} frames came of {selected}, and not each once"
+    )]
+    FleetCoverage {
+        epoch: u64,
+        emitted: u64,
+        selected: u64,
+        ranks: usize,
+    },
+
     /// Options of a dataset were given with a file.
     #[error(
         "`{path}` is no dataset's directory; --camera and --episode choose one of a dataset's videos"

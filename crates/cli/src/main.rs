@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod distributed;
 mod error;
 mod files;
 mod frames;

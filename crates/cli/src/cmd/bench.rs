@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::{Instant, SystemTime};
 
 use clap::{Args, ValueEnum};
@@ -13,7 +12,7 @@ use episode_pool::pool_core::Topology;
 use episode_pool::{Batch, EpisodePool, EpochReport, Loader, LoaderEpoch, LoaderOptions};
 use serde::Serialize;
 
-use crate::args::BatchArgs;
+use crate::args::{BatchArgs, Label};
 use crate::error::Error;
 use crate::files;
 use crate::frames::FrameArgs;
@@ -91,24 +90,6 @@ pub(crate) struct BenchArgs {
     /// Print the JSON as well, in place of the summary.
     #[arg(long)]
     json: bool,
-}
-
-/// A part of a file's name.
-#[derive(Debug, Clone)]
-struct Label(String);
-
-impl FromStr for Label {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if text.is_empty() || text.len() > 64 || !text.chars().all(is_plain) {
-            return Err(
-                "expected 1 to 64 letters, digits, `.`, `_` or `-`: it becomes part of file names",
-            );
-        }
-        Ok(Self(text.to_owned()))
-    }
 }
 
 /// What a policy reads at once.
@@ -630,20 +611,5 @@ impl Report<'_> {
             writeln!(out, "  peak memory     {:.1} MB", bytes as f64 / 1e6)?;
         }
         writeln!(out, "  written to      {}, and .csv", json.display())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_fit_in_file_names() {
-        for label in ["hub", "warmed_bucket", "s3-eu.1"] {
-            assert_eq!(label.parse::<Label>().unwrap().0, label);
-        }
-        for label in ["", "a/b", "a b", "\u{e9}", "$x", &"x".repeat(65)] {
-            assert!(label.parse::<Label>().is_err(), "{label}");
-        }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Command {
     /// Say what is in a dataset.
     Info(info::InfoArgs),
     /// Run an epoch, or some batches of it, and say how fast that was and what came.
-    Stream(stream::StreamArgs),
+    Stream(Box<stream::StreamArgs>),
     /// Measure data loading alone: one mode, one JSON and one CSV file.
     Bench(bench::BenchArgs),
     /// Look into one video step by step, and say what is wrong with it and what to do.

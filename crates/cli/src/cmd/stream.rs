@@ -17,6 +17,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::{BatchArgs, LoaderArgs};
+use crate::distributed::{DistributedArgs, FleetSummary, Rank};
 use crate::error::Error;
 use crate::files;
 use crate::frames::FrameArgs;
@@ -58,6 +59,9 @@ pub(crate) struct StreamArgs {
 
     #[command(flatten)]
     progress: ProgressArgs,
+
+    #[command(flatten)]
+    distributed: DistributedArgs,
 
     /// Print the summary as JSON.
     #[arg(long)]
@@ -116,6 +120,7 @@ struct ProgressArgs {
         long,
         value_name = "FILE.json",
         conflicts_with = "worker",
+        group = "saved",
         help_heading = "Progress"
     )]
     save_state: Option<PathBuf>,
@@ -125,7 +130,7 @@ struct ProgressArgs {
         long,
         value_name = "BATCHES",
         default_value = "100",
-        requires = "save_state",
+        requires = "saved",
         help_heading = "Progress"
     )]
     save_every: NonZeroU64,
@@ -184,7 +189,7 @@ pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> 
     let mut run = Run::new(&pool, args)?;
     let bar = progress_bar();
     let started = Instant::now();
-    let mut stream = Some(run.first()?);
+    let mut stream = run.first()?;
     let mut is_at_the_end = true;
     while let Some(epoch) = stream.take() {
         bar.inc_length(run.expected(&epoch));
@@ -195,26 +200,53 @@ pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> 
     }
     bar.finish_and_clear();
 
-    let is_whole = is_at_the_end && !args.drop_last;
-    let is_exact = matches!(args.progress.epoch_end, EpochEndArg::Exact);
+    let is_exact = matches!(args.progress.epoch_end, EpochEndArg::Exact) && !args.drop_last;
     let (owned, skipped) = (run.done.owned.num_frames(), run.done.skipped);
-    let summary = run.summary().ok_or(Error::NothingStreamed {
-        frames: owned.saturating_sub(skipped),
-        batch_size: args.batch.size(),
-    })?;
-    if args.json {
-        json::write_pretty(out, &summary)?;
-    } else {
+    let rank = run.rank.take();
+    let samples = run.measured.samples;
+    let camera_frames = samples * measure::frames_per_sample(&pool) as u64;
+    let wallclock_s = run.measured.elapsed.as_secs_f64();
+    let summary = run.summary();
+    if summary.is_none() && rank.is_none() {
+        return Err(Error::NothingStreamed {
+            frames: owned.saturating_sub(skipped),
+            batch_size: args.batch.size(),
+        });
+    }
+    if let Some(summary) = &summary
+        && !args.json
+    {
         summary.write_text(&pool, out).map_err(Error::Output)?;
+        // Rank 0 may have to wait for the others.
+        out.flush().map_err(Error::Output)?;
     }
-    // Fewer frames than selected are meant when the run was cut short, and when last batches were dropped.
-    let coverage = summary.coverage_report;
-    let is_as_selected =
-        coverage.exactly_once || (skipped > 0 && coverage.emitted + skipped == owned);
-    if is_whole && is_exact && !is_as_selected {
-        return Err(Error::Coverage { coverage });
+    if let Some(summary) = &summary {
+        // Fewer frames than selected are meant when the run was cut short, and when last batches were dropped.
+        let coverage = summary.coverage_report;
+        let is_as_selected =
+            coverage.exactly_once || (skipped > 0 && coverage.emitted + skipped == owned);
+        if is_at_the_end && is_exact && !is_as_selected {
+            return Err(Error::Coverage { coverage });
+        }
     }
-    Ok(())
+    let fleet = rank.map(|rank| rank.finish(samples, camera_frames, wallclock_s, is_exact));
+    let fleet = fleet.transpose()?.flatten();
+    if args.json {
+        return json::write_pretty(out, &Printed { summary, fleet });
+    }
+    fleet
+        .map_or(Ok(()), |fleet| fleet.write_text(out))
+        .map_err(Error::Output)
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Printed {
+    #[serde(flatten)]
+    summary: Option<Summary>,
+    /// Of all ranks, told by rank 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<FleetSummary>,
 }
 
 /// A run under way: what is to be done, and what was done.
@@ -230,6 +262,8 @@ struct Run<'a> {
     /// How many of them are over.
     epochs_run: u64,
     frames_out: Option<FramesOut>,
+    /// With --distributed.
+    rank: Option<Rank>,
     measured: Measured,
     done: Done,
 }
@@ -255,11 +289,24 @@ impl<'a> Run<'a> {
             canonical_consumers: progress.canonical_consumers.map(NonZeroUsize::get),
         };
         let first = args.loader.epoch;
+        let rank = Rank::new(&args.distributed, pool.topology(), pool.fleet_coverage())?;
+        let (rank, state) = match rank {
+            Some((rank, Some(state))) => (Some(rank), Some(state)),
+            Some((mut rank, None)) => {
+                let state = progress.state(args.batch.size())?;
+                if state.is_some() {
+                    rank.pass_over();
+                }
+                (Some(rank), state)
+            }
+            None => (None, progress.state(args.batch.size())?),
+        };
         Ok(Self {
             args,
             pool,
             loader: Loader::new(pool, options)?,
-            state: progress.state(args.batch.size())?,
+            state,
+            rank,
             epochs: first..first.saturating_add(progress.epochs.map_or(1, NonZeroU64::get)),
             epochs_run: 0,
             frames_out: progress
@@ -272,10 +319,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The first epoch, or what is left of it.
-    fn first(&mut self) -> Result<Stream, Error> {
+    /// The first epoch, or what is left of it; None where a rank of several had come to its end before.
+    fn first(&mut self) -> Result<Option<Stream>, Error> {
         let Some(state) = &self.state else {
-            return self.epoch(self.epochs.start);
+            return self.epoch(self.epochs.start).map(Some);
         };
         let strict = !self.args.progress.no_strict;
         let stream = match self.args.loader.worker {
@@ -286,12 +333,18 @@ impl<'a> Run<'a> {
             }
         };
         let epoch = stream.epoch();
+        if let Some(rank) = &mut self.rank {
+            // Started again, it does what is left of what it was started for.
+            rank.complete_before(epoch);
+            self.epochs.start = epoch;
+            return Ok((!self.epochs.is_empty()).then_some(stream));
+        }
         let end = self.args.progress.epochs.map_or(epoch + 1, NonZeroU64::get);
         if epoch >= end {
             return Err(Error::RunIsOver { epoch, epochs: end });
         }
         self.epochs = epoch..end;
-        Ok(stream)
+        Ok(Some(stream))
     }
 
     /// The next epoch, if there is one.
@@ -347,6 +400,10 @@ impl<'a> Run<'a> {
             if let Some(out) = &mut self.frames_out {
                 out.write(epoch, &batch)?;
             }
+            if let Some(rank) = &mut self.rank {
+                let episodes = batch.episode_indices.iter().copied();
+                rank.record(epoch, episodes.zip(batch.frame_indices.iter().copied()));
+            }
             let batches = self.measured.batches() as u64;
             if batches.is_multiple_of(self.args.progress.save_every.get()) {
                 self.save(&stream)?;
@@ -354,6 +411,11 @@ impl<'a> Run<'a> {
             // Freeing the batch costs time as well: the next wait starts before it.
             last = received;
             self.measured.elapsed = received - started;
+        }
+        if let Some(rank) = &mut self.rank
+            && is_at_the_end
+        {
+            rank.complete(epoch);
         }
         self.save(&stream)?;
         self.done.owned.merge(stream.owned());
@@ -363,18 +425,22 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps the state, where one is to be kept.
-    fn save(&self, stream: &Stream) -> Result<(), Error> {
-        match (&self.args.progress.save_state, stream) {
-            (Some(path), Stream::Rank(epoch)) => {
-                files::replace(path, epoch.state_dict().to_json().as_bytes()).map_err(|source| {
-                    Error::WriteFile {
-                        path: path.clone(),
-                        source,
-                    }
-                })
-            }
-            _ => Ok(()),
+    fn save(&mut self, stream: &Stream) -> Result<(), Error> {
+        let Stream::Rank(epoch) = stream else {
+            return Ok(());
+        };
+        if let Some(rank) = &mut self.rank {
+            return rank.save(&epoch.state_dict(), epoch.epoch(), self.measured.samples);
         }
+        let Some(path) = &self.args.progress.save_state else {
+            return Ok(());
+        };
+        files::replace(path, epoch.state_dict().to_json().as_bytes()).map_err(|source| {
+            Error::WriteFile {
+                path: path.clone(),
+                source,
+            }
+        })
     }
 
     /// `None` if there was no batch.

@@ -4,6 +4,7 @@
 
 mod bench;
 mod diagnose;
+mod distributed;
 mod errors;
 mod info;
 mod look;

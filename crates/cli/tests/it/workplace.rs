@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// What a launcher may have set where the tests run.
-const OUTSIDE_WORLD: [&str; 12] = [
+const OUTSIDE_WORLD: [&str; 13] = [
     "RANK",
     "WORLD_SIZE",
     "SLURM_PROCID",
@@ -16,6 +16,7 @@ const OUTSIDE_WORLD: [&str; 12] = [
     "SLURM_JOBID",
     "SLURM_STEP_ID",
     "SLURM_STEPID",
+    "TORCHELASTIC_RUN_ID",
     "OMPI_COMM_WORLD_RANK",
     "OMPI_COMM_WORLD_SIZE",
     "RUST_LOG",
