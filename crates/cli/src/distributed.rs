@@ -451,7 +451,7 @@ impl FleetSummary {
             // One that came to its end in an earlier start is only in the ranks' memory: an epoch behind it was begun.
             let is_over = |report: &Report| {
                 report.epochs_completed.contains(&epoch)
-                    || report.emitted.range(epoch + 1..).next().is_some()
+                    || report.emitted.keys().any(|&begun| begun > epoch)
             };
             let complete = reports.iter().all(is_over);
             let is_known = first != Some(epoch) || !reports.iter().any(|report| report.passed_over);

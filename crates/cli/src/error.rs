@@ -33,7 +33,8 @@ pub(crate) enum Error {
 
     /// A state is past the last epoch.
     #[error(
-        "the run is over: the state is at the start of epoch {epoch} (counted from 0), and --epochs is {epochs}"
+        "the run is over: the state is at the start of epoch {epoch} (counted from 0), and the run ends before \
+         epoch {epochs}; a larger --epochs goes on"
     )]
     RunIsOver { epoch: u64, epochs: u64 },
 

@@ -339,7 +339,10 @@ impl<'a> Run<'a> {
             self.epochs.start = epoch;
             return Ok((!self.epochs.is_empty()).then_some(stream));
         }
-        let end = self.args.progress.epochs.map_or(epoch + 1, NonZeroU64::get);
+        let end = match self.args.progress.epochs {
+            Some(epochs) => epochs.get(),
+            None => epoch.saturating_add(1),
+        };
         if epoch >= end {
             return Err(Error::RunIsOver { epoch, epochs: end });
         }

@@ -263,6 +263,24 @@ fn files_that_are_no_states_are_named_with_what_is_wrong() {
             run.stderr
         );
     }
+    // Counters that no run has come to.
+    let last = u64::MAX;
+    workplace.write(
+        "far.json",
+        &format!(r#"{{"batches_consumed": {last}, "batch_size": 16}}"#),
+    );
+    workplace.json(&["stream", &path, "--save-state", "begun.json", "--json"]);
+    let mut state = state(&workplace, "begun.json");
+    state["epoch"] = last.into();
+    workplace.write("last.json", &state.to_string());
+    workplace.json(&["stream", &path, "--resume", "far.json", "--json"]);
+    let run = workplace.run(&["stream", &path, "--resume", "last.json", "--no-strict"]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(
+        run.stderr.contains("the run ends before epoch"),
+        "{}",
+        run.stderr
+    );
     for option in ["--save-state", "--frames-out"] {
         let run = workplace.run(&["stream", &path, option, "no/such/folder/file.json"]);
         assert_eq!(run.status, Some(1), "{run:?}");
