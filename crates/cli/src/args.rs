@@ -26,7 +26,8 @@ pub(crate) struct Cli {
 /// What a loader emits, in what order, and for whom.
 #[derive(Debug, Args)]
 pub(crate) struct LoaderArgs {
-    /// The dataset: its root directory, or a file:// URL.
+    /// The dataset: its root directory, or a URL: hf://datasets/OWNER/NAME[@REVISION], hf://buckets/OWNER/NAME, s3://BUCKET/PREFIX,
+    /// gs://BUCKET/PREFIX, https://HOST/PATH.
     pub(crate) path: String,
 
     /// Emit only these episodes, by number, such as 0,3,5-9 (ends included). [default: all]

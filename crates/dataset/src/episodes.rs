@@ -9,6 +9,9 @@ use crate::parquet::{File, RawColumn};
 use crate::table::{TableColumn, Wanted};
 use crate::{DType, Error, Info, Reader, Storage, Values, Warning, storage};
 
+/// The most files of the table that are looked for where they cannot be listed.
+const MAX_FILES: usize = 100_000;
+
 /// Where the table's files lie.
 const FOLDER: &str = "meta/episodes";
 
@@ -113,7 +116,10 @@ pub(crate) fn read(
     info: &Info,
     warnings: &mut Vec<Warning>,
 ) -> Result<Table, Error> {
-    let paths = storage::list(storage, FOLDER)?;
+    let paths = match storage::list(storage, FOLDER)? {
+        Some(paths) => paths,
+        None => probe(storage)?,
+    };
     // Names with a leading dot are not data: `._file-000.parquet` is what macOS leaves beside a copied file.
     let paths: Vec<&String> = paths
         .iter()
@@ -133,6 +139,32 @@ pub(crate) fn read(
         rows.read_file(storage, reader, path)?;
     }
     rows.finish(warnings)
+}
+
+/// The files of the table where they cannot be listed: those of a chunk follow one another, and so do chunks, as writers number them.
+fn probe(storage: &dyn Storage) -> Result<Vec<String>, Error> {
+    let mut paths = Vec::new();
+    for chunk in 0_usize.. {
+        for file in 0_usize.. {
+            let path = format!("{FOLDER}/chunk-{chunk:03}/file-{file:03}.parquet");
+            match storage::open(storage, &path) {
+                Ok(_) => paths.push(path),
+                Err(error) if error.is_missing_file() && file == 0 => return Ok(paths),
+                Err(error) if error.is_missing_file() => break,
+                Err(error) => return Err(error),
+            }
+            // A server may have an answer to everything.
+            if paths.len() > MAX_FILES {
+                return Err(Error::TooLarge {
+                    path: FOLDER.to_owned(),
+                    what: "number of files of the episode table",
+                    found: paths.len() as u64,
+                    limit: MAX_FILES as u64,
+                });
+            }
+        }
+    }
+    Ok(paths)
 }
 
 /// A row of the table, before it is known how it fits with the others.

@@ -217,7 +217,7 @@ impl Metadata {
     /// # Errors
     ///
     /// [`Error::Missing`] for the first file that is not there, naming the field of the episode table that leads to it;
-    /// [`Error::Io`] when a folder cannot be listed.
+    /// [`Error::Io`] when a folder cannot be read. Nothing is checked where the storage cannot list.
     pub fn check_files<'a>(
         &self,
         storage: &dyn Storage,
@@ -301,7 +301,8 @@ fn check_totals(
 /// The files of a storage, listed a top-level folder at a time.
 struct Listed<'a> {
     storage: &'a dyn Storage,
-    folders: BTreeMap<String, Vec<String>>,
+    /// None where a folder cannot be listed.
+    folders: BTreeMap<String, Option<Vec<String>>>,
 }
 
 impl Listed<'_> {
@@ -318,9 +319,11 @@ impl Listed<'_> {
             let paths = storage::list(self.storage, folder)?;
             self.folders.insert(folder.to_owned(), paths);
         }
-        let paths = &self.folders[folder];
-        Ok(paths
-            .binary_search_by(|found| found.as_str().cmp(path))
-            .is_ok())
+        // Where nothing can be listed, whoever opens the file finds out.
+        Ok(self.folders[folder].as_ref().is_none_or(|paths| {
+            paths
+                .binary_search_by(|found| found.as_str().cmp(path))
+                .is_ok()
+        }))
     }
 }

@@ -24,7 +24,7 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When a folder cannot be read.
+    /// [`io::ErrorKind::Unsupported`] where files can be opened but not listed, as on a web server; and when a folder cannot be read.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
 }
 
@@ -68,17 +68,20 @@ pub(crate) fn open(storage: &dyn Storage, path: &str) -> Result<Box<dyn ReadSeek
     })
 }
 
-/// The paths of all files below a folder, sorted.
-pub(crate) fn list(storage: &dyn Storage, folder: &str) -> Result<Vec<String>, Error> {
+/// The paths of all files below a folder, sorted; none where the storage cannot list.
+pub(crate) fn list(storage: &dyn Storage, folder: &str) -> Result<Option<Vec<String>>, Error> {
     let failed = |source| Error::Io {
         action: "list",
         path: folder.to_owned(),
         source,
     };
-    let mut paths = storage.list(folder).map_err(failed)?;
+    let mut paths = match storage.list(folder) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(None),
+        listed => listed.map_err(failed)?,
+    };
     // The promise is the implementor's; what depends on it is checked cheaply.
     if !paths.is_sorted() {
         paths.sort_unstable();
     }
-    Ok(paths)
+    Ok(Some(paths))
 }

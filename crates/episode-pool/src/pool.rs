@@ -43,8 +43,11 @@ impl Dataset {
         self.fingerprint.get_or_init(|| {
             let episodes = self.metadata.episodes().iter();
             let lengths = episodes.map(|episode| (episode.episode_index(), episode.length()));
-            // A directory has no revision.
-            Fingerprint::new(None, lengths, &self.selection)
+            Fingerprint::new(
+                self.source.revision().map(str::to_owned),
+                lengths,
+                &self.selection,
+            )
         })
     }
 
@@ -78,7 +81,7 @@ pub struct EpisodePool {
 }
 
 impl EpisodePool {
-    /// Starts to build a pool over the dataset at `source`: a local directory, as a path or a `file://` URL.
+    /// Starts to build a pool over the dataset at `source`: a directory, or a URL of any kind that [`prefetch::Source`] reads.
     pub fn builder(source: impl Into<String>) -> Builder {
         Builder::new(source.into())
     }

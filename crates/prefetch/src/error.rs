@@ -6,16 +6,61 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The URL's scheme is one that this version does not read.
-    #[error(
-        "cannot read `{url}`: sources of the kind `{scheme}` are not supported yet; \
-         download the dataset and give the path of its directory"
-    )]
-    UnsupportedScheme {
-        /// The URL as given, without any query.
+    /// The source's name is no path and no URL of a known kind.
+    #[error("`{url}` names no dataset: {reason}; expected {expected}")]
+    Url {
+        /// The URL as given, without user, password and query.
         url: String,
-        /// The part before `://`.
-        scheme: String,
+        /// Which rule it breaks.
+        reason: String,
+        /// What there is.
+        expected: &'static str,
+    },
+
+    /// The source is of a kind that was left out when this was built.
+    #[error(
+        "cannot read `{url}`: this build has no remote sources of this kind; build it with the feature `{feature}`"
+    )]
+    NotBuiltIn {
+        /// The URL, without anything secret.
+        url: String,
+        /// The Cargo feature that brings it.
+        feature: &'static str,
+    },
+
+    /// What a service needs to be reached is not there or wrong.
+    #[error("cannot use `{url}`: {reason}")]
+    Settings {
+        /// The URL, without anything secret.
+        url: String,
+        /// What is missing or wrong.
+        reason: String,
+    },
+
+    /// A remote source did not give what was asked for.
+    #[error("cannot {action} `{url}`: {reason}{}{}", tries(*attempts), hint.as_ref().map_or(String::new(), |hint| format!("; {hint}")))]
+    Remote {
+        /// What was being done: `open`, `list`, `read bytes 0 to 99 of`.
+        action: String,
+        /// The file's or the folder's URL, without anything secret.
+        url: String,
+        /// What the server said, or what went wrong on the way.
+        reason: String,
+        /// The status of the last answer, if there was one.
+        status: Option<u16>,
+        /// How often it was tried.
+        attempts: u32,
+        /// What to do.
+        hint: Option<String>,
+        /// What an [`io::Error`] made of this error should be.
+        kind: io::ErrorKind,
+    },
+
+    /// The source cannot tell which files it holds.
+    #[error("`{url}` lies on a web server, which cannot be asked for the files in a folder")]
+    CannotList {
+        /// The folder's URL.
+        url: String,
     },
 
     /// The root of the source is not a directory that can be read.
@@ -72,8 +117,20 @@ impl Error {
     pub fn io_kind(&self) -> io::ErrorKind {
         match self {
             Self::Root { source, .. } | Self::Io { source, .. } => source.kind(),
-            Self::UnsupportedScheme { .. } => io::ErrorKind::Unsupported,
-            Self::Key { .. } | Self::TooDeep { .. } => io::ErrorKind::InvalidInput,
+            Self::Remote { kind, .. } => *kind,
+            Self::NotBuiltIn { .. } | Self::CannotList { .. } => io::ErrorKind::Unsupported,
+            Self::Url { .. } | Self::Settings { .. } | Self::Key { .. } | Self::TooDeep { .. } => {
+                io::ErrorKind::InvalidInput
+            }
         }
+    }
+}
+
+/// How often something was tried, where it was more than once.
+fn tries(attempts: u32) -> String {
+    if attempts > 1 {
+        format!(" (tried {attempts} times)")
+    } else {
+        String::new()
     }
 }

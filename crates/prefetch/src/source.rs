@@ -1,44 +1,79 @@
-//! Sources: what a URL names, and the files beneath it.
+//! A dataset's root, wherever it lies, and the files beneath it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "remote")]
+use std::sync::Arc;
 
-use crate::{Error, key};
-
-/// Levels of directories below the root that [`Source::list`] enters: a dataset needs four
-/// (`videos/CAMERA/chunk-000/file-000.mp4`), and a loop of links has no end.
-const MAX_DEPTH: usize = 16;
+use crate::local::Directory;
+use crate::location::Location;
+#[cfg(feature = "remote")]
+use crate::remote::{Remote, RemoteReader};
+use crate::{Error, FetchStats, SourceOptions};
 
 /// The root of a dataset, from which files are listed and opened by key.
 ///
-/// Cheap to clone; safe to use from several threads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Cheap to clone; safe to use from several threads. Clones share what they have fetched so far of listings and sizes.
+#[derive(Debug, Clone)]
 pub struct Source {
-    root: PathBuf,
+    root: Root,
+}
+
+#[derive(Debug, Clone)]
+enum Root {
+    Local(Directory),
+    #[cfg(feature = "remote")]
+    Remote(Arc<Remote>),
 }
 
 impl Source {
-    /// Parses a local path or a `file://` URL, and checks that it is a directory.
+    /// Parses a source's name, with default options for remote ones.
     ///
     /// # Errors
     ///
-    /// [`Error::UnsupportedScheme`] for any other URL, [`Error::Root`] when the directory does not exist or cannot be
-    /// read.
+    /// As for [`open_with`](Self::with_options).
     pub fn parse(url: &str) -> Result<Self, Error> {
-        let path = match url.split_once("://") {
-            None => url,
-            Some(("file", path)) => path,
-            Some((scheme, _)) => {
-                // A query may hold a signature or a token: it never enters a message.
-                let url = url.split(['?', '#']).next().unwrap_or_default().to_owned();
-                return Err(Error::UnsupportedScheme {
-                    url,
-                    scheme: scheme.to_owned(),
-                });
+        Self::with_options(url, &SourceOptions::default())
+    }
+
+    /// Parses a source's name:
+    ///
+    /// | name | what it is |
+    /// |---|---|
+    /// | `DIR`, `file://DIR` | a directory of this machine |
+    /// | `hf://datasets/OWNER/NAME[@REVISION][/FOLDER]` | a dataset of the Hugging Face Hub |
+    /// | `hf://buckets/OWNER/NAME[/FOLDER]` | a storage bucket of the Hub |
+    /// | `s3://BUCKET[/PREFIX]` | a bucket of S3, or of what speaks its protocol |
+    /// | `gs://BUCKET[/PREFIX]` | a bucket of Google Cloud Storage |
+    /// | `http://HOST/PATH`, `https://HOST/PATH` | a folder of a web server that answers range requests |
+    ///
+    /// Credentials come from where the services' own tools take them: `HF_TOKEN` or the token file of `huggingface_hub` (and `HF_ENDPOINT`
+    /// for another Hub); the `AWS_*` variables and files (`AWS_ENDPOINT_URL` for another S3); Google's application default credentials;
+    /// a user and a password in the URL itself. A branch or tag of a dataset of the Hub is looked up here, once: all is read from the commit that it names then.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Url`] for a name that is none of these.
+    /// - [`Error::NotBuiltIn`] for a kind of source that was left out of this build.
+    /// - [`Error::Root`] when a directory does not exist or cannot be read.
+    /// - [`Error::Remote`] when the Hub does not know the repository or the revision, does not let us in, or does not answer.
+    pub fn with_options(url: &str, options: &SourceOptions) -> Result<Self, Error> {
+        match Location::parse(url)? {
+            Location::Local(path) => Self::local(&path),
+            #[cfg(feature = "remote")]
+            location => Ok(Self {
+                root: Root::Remote(Arc::new(Remote::connect(location, options)?)),
+            }),
+            #[cfg(not(feature = "remote"))]
+            location => {
+                let _ = options;
+                Err(Error::NotBuiltIn {
+                    url: location.to_string(),
+                    feature: "remote",
+                })
             }
-        };
-        Self::local(Path::new(path))
+        }
     }
 
     /// The source for a local directory.
@@ -47,49 +82,66 @@ impl Source {
     ///
     /// [`Error::Root`] when `root` does not exist, is not a directory, or cannot be read.
     pub fn local(root: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::Root {
-            path: root.display().to_string(),
-            source,
-        };
-        let metadata = fs::metadata(root).map_err(failed)?;
-        if !metadata.is_dir() {
-            return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
-        }
         Ok(Self {
-            root: root.to_owned(),
+            root: Root::Local(Directory::new(root)?),
         })
     }
 
-    /// The source's name for people: for a local source, its path.
+    /// The source's name for people: a path, or a URL without anything secret.
     #[must_use]
     pub fn name(&self) -> String {
-        self.root.display().to_string()
+        match &self.root {
+            Root::Local(directory) => directory.name(),
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => remote.name(),
+        }
     }
 
-    /// Opens the file that `key` names.
+    /// The commit that everything is read from; none where there is no such thing.
+    #[must_use]
+    pub fn revision(&self) -> Option<&str> {
+        match &self.root {
+            Root::Local(_) => None,
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => remote.revision(),
+        }
+    }
+
+    /// Whether its bytes come from elsewhere, so that reading them takes requests.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        match &self.root {
+            Root::Local(_) => false,
+            #[cfg(feature = "remote")]
+            Root::Remote(_) => true,
+        }
+    }
+
+    /// What was asked of a remote source so far; all 0 for a directory.
+    #[must_use]
+    pub fn fetch_stats(&self) -> FetchStats {
+        match &self.root {
+            Root::Local(_) => FetchStats::default(),
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => remote.stats(),
+        }
+    }
+
+    /// Opens the file that `key` names. From a remote source, bytes are fetched when they are read.
     ///
     /// # Errors
     ///
-    /// [`Error::Key`] for a key that is not inside the source, [`Error::Io`] when the file cannot be opened.
+    /// - [`Error::Key`] for a key that is not inside the source.
+    /// - [`Error::Io`] when a local file cannot be opened.
+    /// - [`Error::Remote`] when a remote one is not there, or cannot be asked for.
     pub fn open(&self, key: &str) -> Result<Reader, Error> {
-        key::check(key)?;
-        let path = self.root.join(key);
-        let failed = |source| Error::Io {
-            action: "open",
-            path: path.display().to_string(),
-            source,
+        crate::key::check(key)?;
+        let from = match &self.root {
+            Root::Local(directory) => From::File(directory.open(key)?),
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => From::Remote(RemoteReader::open(Arc::clone(remote), key)?),
         };
-        // Asked before opening, which waits for ever on a named pipe.
-        let metadata = fs::metadata(&path).map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
-        }
-        if !metadata.is_file() {
-            let reason = "it is a pipe, a socket or a device, not a file";
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, reason)));
-        }
-        let file = File::open(&path).map_err(failed)?;
-        Ok(Reader { file })
+        Ok(Reader { from })
     }
 
     /// The keys of all files below the directory `dir`, at any depth, sorted; links are followed.
@@ -98,63 +150,49 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`Error::Key`] for a key that is not inside the source, [`Error::Io`] for a directory that cannot be read,
-    /// [`Error::TooDeep`] beyond 16 levels.
+    /// - [`Error::Key`] for a key that is not inside the source.
+    /// - [`Error::Io`] for a directory that cannot be read, [`Error::TooDeep`] beyond 16 levels.
+    /// - [`Error::CannotList`] for a web server, which has no way to say what it holds.
+    /// - [`Error::Remote`] when a remote source does not answer.
     pub fn list(&self, dir: &str) -> Result<Vec<String>, Error> {
-        key::check(dir)?;
-        let mut keys = Vec::new();
-        if self.root.join(dir).exists() {
-            self.collect(dir, 0, &mut keys)?;
+        crate::key::check(dir)?;
+        match &self.root {
+            Root::Local(directory) => directory.list(dir),
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => remote.list(dir),
         }
-        keys.sort_unstable();
-        Ok(keys)
-    }
-
-    fn collect(&self, dir: &str, depth: usize, keys: &mut Vec<String>) -> Result<(), Error> {
-        let path = self.root.join(dir);
-        let shown = || path.display().to_string();
-        let failed = |source| Error::Io {
-            action: "list",
-            path: shown(),
-            source,
-        };
-        if depth > MAX_DEPTH {
-            return Err(Error::TooDeep {
-                path: shown(),
-                limit: MAX_DEPTH,
-            });
-        }
-        for entry in fs::read_dir(&path).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            // A name that is not UTF-8 can be no key: no template renders to it.
-            let Ok(name) = entry.file_name().into_string() else {
-                continue;
-            };
-            let key = format!("{dir}/{name}");
-            match fs::metadata(entry.path()) {
-                Ok(metadata) if metadata.is_dir() => self.collect(&key, depth + 1, keys)?,
-                // A dangling link is listed: opening it then says what is wrong.
-                Ok(_) | Err(_) => keys.push(key),
-            }
-        }
-        Ok(())
     }
 }
 
 /// An open file of a source.
 #[derive(Debug)]
 pub struct Reader {
-    file: File,
+    from: From,
+}
+
+#[derive(Debug)]
+enum From {
+    File(File),
+    #[cfg(feature = "remote")]
+    Remote(RemoteReader),
 }
 
 impl Read for Reader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buf)
+        match &mut self.from {
+            From::File(file) => file.read(buf),
+            #[cfg(feature = "remote")]
+            From::Remote(reader) => reader.read(buf),
+        }
     }
 }
 
 impl Seek for Reader {
     fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
-        self.file.seek(pos)
+        match &mut self.from {
+            From::File(file) => file.seek(pos),
+            #[cfg(feature = "remote")]
+            From::Remote(reader) => reader.seek(pos),
+        }
     }
 }

@@ -4,6 +4,7 @@
 pub mod code;
 pub mod fixtures;
 pub mod picture;
+pub mod server;
 pub mod slurm;
 pub mod video;
 

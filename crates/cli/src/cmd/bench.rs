@@ -38,7 +38,7 @@ A sample's latency is the time from batch to batch, divided by the samples in th
 
 Fails if there is nothing to measure, such as a dataset without cameras: no file then, and no zeros.")]
 pub(crate) struct BenchArgs {
-    /// The dataset: its root directory, or a file:// URL.
+    /// The dataset: its root directory, or a URL (hf://, s3://, gs://, https://).
     path: String,
 
     /// What the source is called in file names and tables.

@@ -32,7 +32,7 @@ const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
 The steps: the file's bytes, the container, the stream in it, the distance between keyframes, what FFmpeg can decode here, frames \
 decoded, and on which device. A step that fails says why, and what to do; those that rest on it are left out. Fails if one does.")]
 pub(crate) struct DiagnoseArgs {
-    /// A video file, or a dataset: its root directory, or a file:// URL.
+    /// A video file, or a dataset: its root directory, or a URL (hf://, s3://, gs://, https://).
     path: String,
 
     /// Which of a dataset's cameras. [default: the first that has videos]

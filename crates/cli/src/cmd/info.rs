@@ -15,7 +15,7 @@ use crate::table::{Align, Table, count, thousands};
 /// Which dataset, and how it is told.
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// The dataset: its root directory, or a file:// URL.
+    /// The dataset: its root directory, or a URL (hf://, s3://, gs://, https://).
     path: String,
 
     /// Print JSON.

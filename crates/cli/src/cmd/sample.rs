@@ -20,7 +20,7 @@ use crate::pictures;
     <key>_is_pad for each windowed feature, and the task. NaN and infinity are null."
 )]
 pub(crate) struct SampleArgs {
-    /// The dataset: its root directory, or a file:// URL.
+    /// The dataset: its root directory, or a URL (hf://, s3://, gs://, https://).
     path: String,
 
     /// A frame by its number in the whole dataset (its `index`), from 0. Repeat it for more frames.

@@ -9,5 +9,7 @@ mod field_cases;
 mod loader;
 mod options;
 mod parity;
+#[cfg(feature = "remote")]
+mod remote;
 mod resuming;
 mod support;

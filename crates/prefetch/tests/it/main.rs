@@ -2,4 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+#[cfg(feature = "remote")]
+mod http;
+#[cfg(feature = "hub")]
+mod hub;
 mod local;
+#[cfg(feature = "remote")]
+mod support;
