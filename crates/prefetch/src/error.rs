@@ -56,6 +56,37 @@ pub enum Error {
         kind: io::ErrorKind,
     },
 
+    /// The folder in which fetched bytes are to be kept cannot be used.
+    #[error(
+        "cannot {action} `{path}`, to keep there what is fetched; choose another cache folder, on a disk of this machine"
+    )]
+    Cache {
+        /// What was being done: `make`, `lock`.
+        action: &'static str,
+        /// The folder.
+        path: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+
+    /// More bytes are to be at hand at once than the cache may ever hold.
+    #[error(
+        "{needed} bytes are needed at once, and the cache may hold {max_bytes}; let it hold at least {needed}"
+    )]
+    CacheTooSmall {
+        /// The bytes needed.
+        needed: u64,
+        /// The cache's limit.
+        max_bytes: u64,
+    },
+
+    /// There is nothing to fetch from a directory.
+    #[error("`{path}` is a directory of this machine, from which nothing needs to be fetched")]
+    NothingToFetch {
+        /// The directory.
+        path: String,
+    },
+
     /// The source cannot tell which files it holds.
     #[error("`{url}` lies on a web server, which cannot be asked for the files in a folder")]
     CannotList {
@@ -116,12 +147,17 @@ impl Error {
     #[must_use]
     pub fn io_kind(&self) -> io::ErrorKind {
         match self {
-            Self::Root { source, .. } | Self::Io { source, .. } => source.kind(),
+            Self::Root { source, .. } | Self::Io { source, .. } | Self::Cache { source, .. } => {
+                source.kind()
+            }
+            Self::CacheTooSmall { .. } => io::ErrorKind::QuotaExceeded,
             Self::Remote { kind, .. } => *kind,
             Self::NotBuiltIn { .. } | Self::CannotList { .. } => io::ErrorKind::Unsupported,
-            Self::Url { .. } | Self::Settings { .. } | Self::Key { .. } | Self::TooDeep { .. } => {
-                io::ErrorKind::InvalidInput
-            }
+            Self::Url { .. }
+            | Self::Settings { .. }
+            | Self::Key { .. }
+            | Self::TooDeep { .. }
+            | Self::NothingToFetch { .. } => io::ErrorKind::InvalidInput,
         }
     }
 }

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "remote")]
+mod cache;
 mod error;
 mod key;
 mod local;
@@ -10,6 +12,8 @@ mod options;
 mod remote;
 mod source;
 
+#[cfg(feature = "remote")]
+pub use cache::{CacheOptions, CacheStats, FetchThreads, Fetcher, Lease};
 pub use error::Error;
 pub use options::{FetchStats, SourceOptions};
 pub use source::{Reader, Source};

@@ -6,6 +6,8 @@ use std::path::Path;
 #[cfg(feature = "remote")]
 use std::sync::Arc;
 
+#[cfg(feature = "remote")]
+use crate::cache::CachedReader;
 use crate::local::Directory;
 use crate::location::Location;
 #[cfg(feature = "remote")]
@@ -127,6 +129,14 @@ impl Source {
         }
     }
 
+    #[cfg(feature = "remote")]
+    pub(crate) fn remote(&self) -> Option<Arc<Remote>> {
+        match &self.root {
+            Root::Local(_) => None,
+            Root::Remote(remote) => Some(Arc::clone(remote)),
+        }
+    }
+
     /// Opens the file that `key` names. From a remote source, bytes are fetched when they are read.
     ///
     /// # Errors
@@ -175,6 +185,17 @@ enum From {
     File(File),
     #[cfg(feature = "remote")]
     Remote(RemoteReader),
+    #[cfg(feature = "remote")]
+    Cached(CachedReader),
+}
+
+#[cfg(feature = "remote")]
+impl Reader {
+    pub(crate) fn cached(reader: CachedReader) -> Self {
+        Self {
+            from: From::Cached(reader),
+        }
+    }
 }
 
 impl Read for Reader {
@@ -183,6 +204,8 @@ impl Read for Reader {
             From::File(file) => file.read(buf),
             #[cfg(feature = "remote")]
             From::Remote(reader) => reader.read(buf),
+            #[cfg(feature = "remote")]
+            From::Cached(reader) => reader.read(buf),
         }
     }
 }
@@ -193,6 +216,8 @@ impl Seek for Reader {
             From::File(file) => file.seek(pos),
             #[cfg(feature = "remote")]
             From::Remote(reader) => reader.seek(pos),
+            #[cfg(feature = "remote")]
+            From::Cached(reader) => reader.seek(pos),
         }
     }
 }

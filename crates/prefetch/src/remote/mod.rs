@@ -11,13 +11,14 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use opendal::options::{ListOptions, ReadOptions};
-use opendal::{EntryMode, ErrorKind, Operator};
+use opendal::{EntryMode, ErrorKind, Metadata, Operator};
 use tokio::runtime::Runtime;
 
 use crate::location::Location;
@@ -32,10 +33,29 @@ const MAX_REQUEST_BYTES: u64 = 8 << 20;
 /// The slowest that an answer may come, in bytes a second, once its time is used up.
 const SLOWEST_BYTES_PER_S: u64 = 64 << 10;
 
+/// How often somebody who waits for an answer looks whether to give up.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
 /// What is known of a remote file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileStat {
     pub(crate) size: u64,
+    /// What changes with the file's bytes, where the source says.
+    pub(crate) etag: Option<String>,
+}
+
+impl FileStat {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            size: metadata.content_length(),
+            etag: metadata.etag().map(str::to_owned),
+        }
+    }
+
+    /// What a request for a part of the file may insist on.
+    fn strong_etag(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|etag| etag.starts_with('"'))
+    }
 }
 
 /// A source that lies elsewhere.
@@ -106,9 +126,7 @@ impl Remote {
             let (operator, path) = (operator.clone(), path.clone());
             async move {
                 let metadata = operator.stat(&path).await?;
-                Ok(FileStat {
-                    size: metadata.content_length(),
-                })
+                Ok(FileStat::of(&metadata))
             }
         })?;
         lock(&self.files).insert(key.to_owned(), stat.clone());
@@ -116,8 +134,15 @@ impl Remote {
     }
 
     /// Reads a part of a file.
-    pub(crate) fn read(&self, key: &str, range: Range<u64>) -> Result<Bytes, Error> {
-        let mut part = self.read_part(key, first_part(&range))?;
+    ///
+    /// Gives up once `stop` is set.
+    pub(crate) fn read(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Bytes, Error> {
+        let mut part = self.read_part(key, first_part(&range), stop)?;
         if part.len() as u64 == range.end - range.start {
             return Ok(part);
         }
@@ -128,20 +153,34 @@ impl Remote {
             if rest.is_empty() {
                 return Ok(all.freeze());
             }
-            part = self.read_part(key, first_part(&rest))?;
+            part = self.read_part(key, first_part(&rest), stop)?;
         }
     }
 
-    fn read_part(&self, key: &str, range: Range<u64>) -> Result<Bytes, Error> {
+    fn read_part(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Bytes, Error> {
         let operator = self.connection()?.operator;
+        // What is read of a file is all of one version of it. (A commit of the Hub is one by itself.)
+        let mut if_match = None;
+        if self.revision.is_none() && operator.info().capability().read_with_if_match {
+            let files = lock(&self.files);
+            let stat = files.get(key);
+            if_match = stat.and_then(|stat| stat.strong_etag().map(str::to_owned));
+        }
         let path = key.to_owned();
         let len = range.end - range.start;
         let action = format!("read bytes {} to {} of", range.start, range.end.max(1) - 1);
-        self.ask(&action, key, self.limit(len), move || {
+        self.ask_unless(stop, &action, key, self.limit(len), move || {
             let (operator, path, range) = (operator.clone(), path.clone(), range.clone());
+            let if_match = if_match.clone();
             async move {
                 let options = ReadOptions {
                     range: range.into(),
+                    if_match,
                     ..ReadOptions::default()
                 };
                 let bytes = operator.read_options(&path, options).await?.to_bytes();
@@ -183,8 +222,7 @@ impl Remote {
                 continue;
             }
             let key = entry.path().to_owned();
-            let size = entry.metadata().content_length();
-            files.insert(key.clone(), FileStat { size });
+            files.insert(key.clone(), FileStat::of(entry.metadata()));
             keys.push(key);
         }
         keys.sort_unstable();
@@ -218,6 +256,11 @@ impl Remote {
         Ok(connection)
     }
 
+    /// The most requests at once.
+    pub(crate) fn max_requests(&self) -> usize {
+        self.options.max_requests.max(1)
+    }
+
     fn runtime(&self) -> Result<Arc<Runtime>, Error> {
         runtime::runtime().map_err(|error| Error::Settings {
             url: self.name(),
@@ -243,19 +286,44 @@ impl Remote {
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = opendal::Result<T>> + Send + 'static,
     {
+        self.ask_unless(None, action, key, limit, request)
+    }
+
+    /// The same, but gives up once `stop` is set.
+    fn ask_unless<T, F, Fut>(
+        &self,
+        stop: Option<&AtomicBool>,
+        action: &str,
+        key: &str,
+        limit: Duration,
+        request: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = opendal::Result<T>> + Send + 'static,
+    {
         let span = tracing::debug_span!("request", action, url = self.url(key));
         let _entered = span.enter();
         let options = self.options.clone();
         let counters = Arc::clone(&self.counters);
         let (sender, answer) = mpsc::sync_channel(1);
-        self.runtime()?.spawn(async move {
+        let task = self.runtime()?.spawn(async move {
             let on_retry = move || {
                 counters.retries.fetch_add(1, Ordering::Relaxed);
             };
             // Nobody waits any more where sending fails.
             let _ = sender.send(with_retries(&options, limit, on_retry, request).await);
         });
-        let outcome = answer.recv().unwrap_or_else(|_| {
+        let answer = loop {
+            let is_stopped = stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            match answer.recv_timeout(LOOK_UP) {
+                Err(RecvTimeoutError::Timeout) if !is_stopped => {}
+                answer => break answer,
+            }
+        };
+        task.abort();
+        let outcome = answer.unwrap_or_else(|_| {
             Err(Failure {
                 attempts: 1,
                 seen: attempt::Seen::default(),

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 
@@ -51,7 +52,38 @@ impl RemoteReader {
             .unwrap_or_default()
     }
 
-    fn fill(&mut self, wanted: usize) -> Result<(), Error> {
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads, but gives up once `stop` is set.
+    pub(crate) fn read_unless(&mut self, buf: &mut [u8], stop: &AtomicBool) -> io::Result<usize> {
+        self.read_some(buf, Some(stop))
+    }
+
+    fn read_some(&mut self, buf: &mut [u8], stop: Option<&AtomicBool>) -> io::Result<usize> {
+        if buf.is_empty() || self.position >= self.size {
+            return Ok(0);
+        }
+        if self.here().is_empty() {
+            let left = usize::try_from(self.size - self.position).unwrap_or(usize::MAX);
+            // What is asked for at once is not limited by the caller's buffer alone: it may be as large as the file.
+            let wanted = buf.len().min(left).min(MAX_WINDOW_BYTES as usize);
+            self.fill(wanted, stop)
+                .map_err(|error| io::Error::new(error.io_kind(), error))?;
+        }
+        let here = self.here();
+        let len = here.len().min(buf.len());
+        buf[..len].copy_from_slice(&here[..len]);
+        self.position += len as u64;
+        Ok(len)
+    }
+
+    fn fill(&mut self, wanted: usize, stop: Option<&AtomicBool>) -> Result<(), Error> {
         let part_end = self.start + self.part.len() as u64;
         let goes_on = self.is_window && self.position == part_end;
         let exact = wanted as u64;
@@ -69,7 +101,7 @@ impl RemoteReader {
         } else {
             self.position
         };
-        self.part = self.remote.read(&self.key, start..end)?;
+        self.part = self.remote.read(&self.key, start..end, stop)?;
         self.start = start;
         self.is_window = goes_on || len > exact;
         Ok(())
@@ -78,21 +110,7 @@ impl RemoteReader {
 
 impl Read for RemoteReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if buf.is_empty() || self.position >= self.size {
-            return Ok(0);
-        }
-        if self.here().is_empty() {
-            let left = usize::try_from(self.size - self.position).unwrap_or(usize::MAX);
-            // What is asked for at once is not limited by the caller's buffer alone: it may be as large as the file.
-            let wanted = buf.len().min(left).min(MAX_WINDOW_BYTES as usize);
-            self.fill(wanted)
-                .map_err(|error| io::Error::new(error.io_kind(), error))?;
-        }
-        let here = self.here();
-        let len = here.len().min(buf.len());
-        buf[..len].copy_from_slice(&here[..len]);
-        self.position += len as u64;
-        Ok(len)
+        self.read_some(buf, None)
     }
 }
 

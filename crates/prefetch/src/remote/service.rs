@@ -204,6 +204,7 @@ pub(super) async fn revision(
 /// What to do about an answer of this status.
 pub(super) fn hint(location: &Location, status: Option<u16>) -> Option<String> {
     let hint = match (location, status?) {
+        (_, 412) => "the file was changed while it was being read: start again",
         (Location::Hub { .. }, 401) => {
             "the name is misspelt, or the repository is private or gated: set HF_TOKEN to a token that may read it, or log in with \
              `hf auth login`"

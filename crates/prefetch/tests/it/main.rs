@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 #[cfg(feature = "remote")]
+mod cache;
+#[cfg(feature = "remote")]
 mod http;
 #[cfg(feature = "hub")]
 mod hub;
