@@ -1,10 +1,12 @@
 //! One open video file: from times to frames.
 
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use crate::cpu::ffi::{self, Frame, PixelFormat};
 use crate::error::{Error, Place};
 use crate::frame::{Kind, Pixels};
+use crate::index::Packet;
 use crate::limits;
 use crate::mp4::{self, Mp4};
 use crate::resize::Size;
@@ -255,6 +257,44 @@ impl Video {
     pub fn gop_of(&self, frame: usize) -> Option<usize> {
         let index = &self.stream.index;
         index.start_for(index.packet_of_frame(frame))
+    }
+
+    /// Where in the file the bytes lie that the decoding of some frames takes: those of the frames' packets, and of all before them back
+    /// to a keyframe. In order; ranges that touch are one.
+    ///
+    /// Frames are numbers as shown; those that the video does not have are left out.
+    #[must_use]
+    pub fn byte_ranges(&self, frames: Range<usize>) -> Vec<Range<u64>> {
+        let index = &self.stream.index;
+        let frames = frames.start..frames.end.min(index.num_frames());
+        let (mut first, mut last) = (usize::MAX, 0);
+        let packets = index.packets();
+        for packet in frames.map(|frame| index.packet_of_frame(frame)) {
+            last = last.max(packet);
+            // What follows a keyframe in the file and on the screen does not start before it.
+            let follows = |start: &Packet| packets[packet].pts >= start.pts;
+            if packet >= first && packets.get(first).is_some_and(follows) {
+                continue;
+            }
+            if let Some(start) = index.start_for(packet) {
+                first = first.min(self.stream.detour(start));
+            }
+        }
+        let mut packets: Vec<Range<u64>> = packets
+            .get(first..=last)
+            .unwrap_or_default()
+            .iter()
+            .map(|packet| packet.pos..packet.pos + u64::from(packet.size))
+            .collect();
+        packets.sort_unstable_by_key(|range| range.start);
+        packets.dedup_by(|next, range| {
+            let touches = next.start <= range.end;
+            if touches {
+                range.end = range.end.max(next.end);
+            }
+            touches
+        });
+        packets
     }
 
     /// Reads the bytes that the decoding of `frames` takes, as far as they lie behind one another in the file, at most a MiB.

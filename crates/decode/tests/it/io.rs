@@ -2,11 +2,12 @@
 
 use std::error::Error as _;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use decode::{Decoder, Error, Picture, Video, VideoCache, VideoOptions};
+use decode::{Decoder, Error, Layout, Picture, Pixels, Video, VideoCache, VideoOptions};
 
 use crate::clips;
 
@@ -234,4 +235,71 @@ fn handles_go_where_threads_go() {
     send_sync::<Picture>();
     send_sync::<VideoCache>();
     send_sync::<Error>();
+}
+
+/// Bytes of which only some may be read, once they are limited.
+struct Fenced {
+    bytes: Cursor<Vec<u8>>,
+    allowed: Arc<Mutex<Option<Vec<Range<u64>>>>>,
+}
+
+impl Read for Fenced {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (start, len) = (self.bytes.position(), buffer.len() as u64);
+        if let Some(allowed) = &*self.allowed.lock().unwrap() {
+            let is_allowed = |range: &Range<u64>| range.start <= start && start + len <= range.end;
+            if !allowed.iter().any(is_allowed) {
+                return Err(io::Error::other(format!(
+                    "{len} bytes at {start}: {allowed:?}"
+                )));
+            }
+        }
+        self.bytes.read(buffer)
+    }
+}
+
+impl Seek for Fenced {
+    fn seek(&mut self, target: SeekFrom) -> io::Result<u64> {
+        self.bytes.seek(target)
+    }
+}
+
+#[test]
+fn the_byte_ranges_of_frames_are_all_that_their_decoding_reads() {
+    for clip in clips::numbered() {
+        let allowed = Arc::<Mutex<Option<Vec<Range<u64>>>>>::default();
+        let media = Box::new(Fenced {
+            bytes: Cursor::new(clips::bytes(clip.name)),
+            allowed: Arc::clone(&allowed),
+        });
+        let video = Video::open(media, clip.name, "wrist", &VideoOptions::default()).unwrap();
+        let num_frames = clip.numbers.len();
+        let len = |ranges: &[Range<u64>]| ranges.iter().map(|r| r.end - r.start).sum::<u64>();
+        let all = len(&video.byte_ranges(0..num_frames));
+        // Where decoding can start is found out once.
+        clips::rgb(&video, &clip.times_s()).unwrap();
+        for first in 0..num_frames {
+            let last = (first + 3).min(num_frames - 1);
+            let ranges = video.byte_ranges(first..last + 1);
+            assert!(len(&ranges) <= all, "{}: {ranges:?}", clip.name);
+            *allowed.lock().unwrap() = Some(ranges);
+            for frame in first..=last {
+                let mut out = vec![0; video.info().height * video.info().width * 3];
+                // A decoder that has just read what comes before may look beyond the frame's last packet.
+                Decoder::new()
+                    .decode(
+                        &video,
+                        &[clip.time_s(frame)],
+                        1e-4,
+                        Layout::Hwc,
+                        Pixels::U8(&mut out),
+                    )
+                    .unwrap_or_else(|error| panic!("{} {frame}: {error:?}", clip.name));
+            }
+        }
+        if video.info().num_keyframes > 2 {
+            assert!(len(&video.byte_ranges(0..1)) < all, "{}", clip.name);
+        }
+        assert_eq!(video.byte_ranges(num_frames..num_frames + 9), []);
+    }
 }

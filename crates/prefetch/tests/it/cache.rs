@@ -147,9 +147,8 @@ fn there_is_never_more_than_there_is_room_for() {
     wait(&second, 500_000..800_000).unwrap();
     assert_eq!(held(setting.cache.path()).0, 300_000);
     // What no emptying would make room for is an error.
-    let error = fetcher
-        .lease(&[(BIG, Vec::from_iter([0..500_001]))])
-        .unwrap_err();
+    let too_much = 0..500_001;
+    let error = fetcher.lease(&[(BIG, vec![too_much])]).unwrap_err();
     let message = error.to_string();
     assert!(
         message.contains("500001") && message.contains("500000"),
