@@ -30,9 +30,16 @@ pub struct Info {
     total_frames: Option<usize>,
     pub(crate) data_path: PathTemplate,
     pub(crate) video_path: Option<PathTemplate>,
+    json: String,
 }
 
 impl Info {
+    /// The file's own text, for members that nothing here reads.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
     /// The version of the format: `v3.0`, the only one that is read.
     #[must_use]
     pub fn codebase_version(&self) -> &str {
@@ -145,6 +152,7 @@ impl Info {
                 .video_path
                 .map(|path| template("video_path", path))
                 .transpose()?,
+            json: String::from_utf8_lossy(bytes).into_owned(),
         };
         let mut features = info.features.iter();
         let camera = features.find(|feature| feature.dtype == DType::Video);

@@ -16,9 +16,16 @@ const PATH: &str = "meta/stats.json";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
     features: BTreeMap<String, BTreeMap<String, Vec<f64>>>,
+    json: String,
 }
 
 impl Stats {
+    /// The file's own text, in which the numbers are nested as their writer nested them.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
     /// A statistic of a feature, by its name in the file (`mean`, `std`, `min`, `max`, `count`, `q01`, ...), row-major.
     ///
     /// A camera's has one number for each channel.
@@ -81,7 +88,10 @@ impl Stats {
             }
         };
         match serde_json::from_slice::<BTreeMap<String, BTreeMap<String, Value>>>(&bytes) {
-            Ok(raw) => Some(Self::from_json(raw)),
+            Ok(raw) => Some(Self {
+                json: String::from_utf8_lossy(&bytes).into_owned(),
+                ..Self::from_json(raw)
+            }),
             Err(error) => {
                 warnings.push(Warning::Stats {
                     reason: error.to_string(),
@@ -106,6 +116,7 @@ impl Stats {
                 .into_iter()
                 .map(|(feature, raw)| (feature, statistics(raw)))
                 .collect(),
+            json: String::new(),
         }
     }
 }

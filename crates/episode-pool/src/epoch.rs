@@ -146,8 +146,9 @@ impl Epoch {
         }
     }
 
-    /// A mark that ends the epoch where it is, once it is set: what is half done is let go of.
-    pub(crate) fn interrupter(&self) -> Arc<AtomicBool> {
+    /// A mark that ends the epoch where it is, once another thread sets it: what is half done is let go of.
+    #[must_use]
+    pub fn interrupter(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.interrupted)
     }
 

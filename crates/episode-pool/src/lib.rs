@@ -29,7 +29,7 @@ pub use batch::{Batch, Batches};
 pub use builder::{Builder, FrameType, Options};
 pub use epoch::{Epoch, EpochReport};
 pub use error::Error;
-pub use loader::{Loader, LoaderEpoch, LoaderOptions};
+pub use loader::{Loader, LoaderEpoch, LoaderOptions, NotYet};
 pub use pool::EpisodePool;
 pub use sample::{Fields, Sample};
 pub use schema::Field;

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use pool_core::{Coverage, CoverageReport};
 use resume::{EpochEnd, State};
@@ -220,6 +221,32 @@ impl Loader {
         self.start_worker(&self.after(state, strict)?, worker)
     }
 
+    /// The epoch in which a state lies.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load_state_dict`](Self::load_state_dict), but for the threads'.
+    pub fn epoch_after(&self, state: &StateDict, strict: bool) -> Result<u64, Error> {
+        Ok(self.after(state, strict)?.epoch)
+    }
+
+    /// One worker's samples of the rest of the epoch in which a state lies, for whoever collates them elsewhere: those of the worker that is
+    /// `turn` turns after the one whose batch is next. `None` if it has no more.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`load_state_dict`](Self::load_state_dict).
+    pub fn samples_after(
+        &self,
+        state: &StateDict,
+        strict: bool,
+        turn: usize,
+    ) -> Result<Option<Epoch>, Error> {
+        let leg = self.after(state, strict)?;
+        let worker = (leg.first_worker() + turn) % leg.num_workers();
+        Ok(self.epoch_of(&leg, worker, self.pool.own_means()?))
+    }
+
     fn whole(&self, epoch: u64) -> Leg {
         Leg::whole(
             self.lineup.clone(),
@@ -376,8 +403,21 @@ impl Worker {
     }
 
     /// The next batch; `None` when the worker has ended.
-    fn next_batch(&self) -> Option<Result<Batch, Error>> {
-        self.batches.as_ref()?.recv().ok()
+    fn next_batch(
+        &self,
+        patience: Option<Duration>,
+    ) -> Result<Option<Result<Batch, Error>>, NotYet> {
+        let Some(batches) = &self.batches else {
+            return Ok(None);
+        };
+        let Some(patience) = patience else {
+            return Ok(batches.recv().ok());
+        };
+        match batches.recv_timeout(patience) {
+            Ok(batch) => Ok(Some(batch)),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(NotYet),
+        }
     }
 
     /// Stops the worker. `None` when it was stopped before, or has panicked.
@@ -393,6 +433,11 @@ impl Drop for Worker {
         self.stop();
     }
 }
+
+/// The next batch is still being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the next batch is still being made")]
+pub struct NotYet;
 
 /// The batches of one epoch of a [`Loader`]. Dropping it stops the workers.
 #[derive(Debug)]
@@ -483,35 +528,55 @@ impl LoaderEpoch {
         self.reports.extend(stopped);
         std::mem::take(&mut self.reports)
     }
-}
 
-impl Iterator for LoaderEpoch {
-    type Item = Result<Batch, Error>;
+    /// [`next`](Iterator::next) for whoever must look up now and then: it waits for each worker's batch for `patience` at most.
+    ///
+    /// # Errors
+    ///
+    /// [`NotYet`] when the time has run out. Nothing is lost: ask again.
+    pub fn next_within(
+        &mut self,
+        patience: Duration,
+    ) -> Result<Option<Result<Batch, Error>>, NotYet> {
+        self.take(Some(patience))
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn take(&mut self, patience: Option<Duration>) -> Result<Option<Result<Batch, Error>>, NotYet> {
         while !self.failed {
-            let Some(worker) = self.turn.pop_front() else {
+            let Some(&worker) = self.turn.front() else {
                 self.has_ended = true;
-                return None;
+                return Ok(None);
             };
-            match self.workers[worker].next_batch() {
+            let batch = self.workers[worker].next_batch(patience)?;
+            self.turn.pop_front();
+            match batch {
                 Some(batch) => {
                     self.failed = batch.is_err();
                     self.taken += u64::from(batch.is_ok());
                     self.turn.push_back(worker);
-                    return Some(batch);
+                    return Ok(Some(batch));
                 }
                 None => match self.workers[worker].stop() {
                     Some(report) => self.reports.push(report),
                     None => {
                         self.failed = true;
                         let worker = self.workers[worker].number;
-                        return Some(Err(Error::WorkerDied { worker }));
+                        return Ok(Some(Err(Error::WorkerDied { worker })));
                     }
                 },
             }
         }
-        None
+        Ok(None)
+    }
+}
+
+impl Iterator for LoaderEpoch {
+    type Item = Result<Batch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.take(None).unwrap_or_else(|NotYet| {
+            unreachable!("without patience to run out of, a batch is waited for")
+        })
     }
 }
 

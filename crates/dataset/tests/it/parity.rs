@@ -160,3 +160,18 @@ fn pictures_in_the_rows_come_as_the_bytes_of_their_files() {
         }
     }
 }
+
+#[test]
+fn the_texts_of_info_and_stats_are_at_hand() {
+    let metadata = Metadata::read(&Memory::fixture("image_only")).unwrap();
+    let info: Value = serde_json::from_str(metadata.info().json()).unwrap();
+    assert_eq!(info["codebase_version"], metadata.info().codebase_version());
+    let stats = metadata.stats().unwrap();
+    let nested: Value = serde_json::from_str(stats.json()).unwrap();
+    let camera = metadata.info().camera_keys().next().unwrap();
+    // A camera's means are [C, 1, 1] in the file.
+    assert_eq!(
+        nested[camera]["mean"][2][0][0].as_f64(),
+        stats.mean(camera).map(|mean| mean[2])
+    );
+}

@@ -1,10 +1,11 @@
 //! The loader: the batches of a rank's workers, in a `DataLoader`'s order.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use episode_pool::pool_core::Topology;
 use episode_pool::resume::State;
-use episode_pool::{Batch, EpisodePool, Error, Loader, LoaderOptions};
+use episode_pool::{Batch, EpisodePool, Error, Loader, LoaderOptions, NotYet, StateDict};
 
 use crate::support::fixture;
 
@@ -180,4 +181,54 @@ fn a_rank_without_frames_is_an_error() {
         ),
         "{error}"
     );
+}
+
+#[test]
+fn waiting_a_little_at_a_time_loses_nothing() {
+    let loader = Loader::new(&pool(2), options(16, false)).unwrap();
+    let expected: Vec<Batch> = loader.epoch(1).unwrap().collect::<Result<_, _>>().unwrap();
+    let mut epoch = loader.epoch(1).unwrap();
+    let mut batches = Vec::new();
+    loop {
+        match epoch.next_within(Duration::from_nanos(1)) {
+            Ok(Some(batch)) => batches.push(batch.unwrap()),
+            Ok(None) => break,
+            Err(NotYet) => std::thread::yield_now(),
+        }
+    }
+    assert_eq!(batches, expected);
+    assert!(epoch.coverage().exactly_once);
+}
+
+#[test]
+fn samples_after_a_state_are_collated_to_the_batches_after_it() {
+    for num_workers in [0, 1, 3] {
+        let pool = pool(num_workers);
+        let loader = Loader::new(&pool, options(32, false)).unwrap();
+        let batches: Vec<Batch> = loader.epoch(1).unwrap().collect::<Result<_, _>>().unwrap();
+        for consumed in 0..batches.len() {
+            let state = StateDict::from(State {
+                batches_consumed: (loader.num_batches() as usize + consumed) as u64,
+                batch_size: 32,
+            });
+            assert_eq!(loader.epoch_after(&state, true).unwrap(), 1);
+            // What a `DataLoader` does: its first worker is the first in turn.
+            let mut queue: VecDeque<_> = (0..num_workers.max(1))
+                .filter_map(|turn| loader.samples_after(&state, true, turn).unwrap())
+                .map(|samples| samples.batches(32, false).unwrap())
+                .collect();
+            let mut rest = Vec::new();
+            while let Some(mut worker) = queue.pop_front() {
+                if let Some(batch) = worker.next() {
+                    rest.push(batch.unwrap());
+                    queue.push_back(worker);
+                }
+            }
+            assert_eq!(
+                rest,
+                batches[consumed..],
+                "{num_workers} workers, {consumed}"
+            );
+        }
+    }
 }
