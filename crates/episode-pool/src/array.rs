@@ -109,6 +109,10 @@ impl ArrayData {
         }
     }
 
+    fn truncate(&mut self, len: usize) {
+        with_elements!(self, elements => elements.truncate(len));
+    }
+
     fn zeros(element_type: ElementType, len: usize) -> Self {
         match element_type {
             ElementType::Bool => Self::Bool(vec![false; len]),
@@ -190,6 +194,16 @@ impl Array {
 
     pub(crate) fn data_mut(&mut self) -> &mut ArrayData {
         &mut self.data
+    }
+
+    /// Keeps the first `rows` of the outermost dimension, if it has more.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        if let Some((outermost, row)) = self.shape.split_first_mut()
+            && *outermost > rows
+        {
+            *outermost = rows;
+            self.data.truncate(rows * row.iter().product::<usize>());
+        }
     }
 
     /// The array without its outermost dimension, which is 1.

@@ -141,6 +141,28 @@ impl Batches {
             }
         }
     }
+
+    /// The batch of the next turn: an empty one where all of it is left out.
+    pub(crate) fn next_turn(&mut self) -> Option<Result<Batch, Error>> {
+        let dataset = Arc::clone(self.epoch.dataset());
+        let fields = &dataset.fields;
+        let len = self.next_length()?;
+        let mut arrays = assemble::arrays(fields, len);
+        let emissions = match self.epoch.write_next(&mut arrays, len) {
+            Ok(emissions) if emissions.is_empty() && self.epoch.has_failed() => return None,
+            Ok(emissions) => emissions,
+            Err(error) => return Some(Err(error)),
+        };
+        for array in &mut arrays {
+            array.truncate(emissions.len());
+        }
+        Some(Ok(Batch {
+            episode_indices: emissions.iter().map(|e| e.episode_index).collect(),
+            frame_indices: emissions.iter().map(|e| e.frame_index).collect(),
+            seeds: emissions.iter().map(|e| e.seed).collect(),
+            fields: Fields::new(fields, arrays),
+        }))
+    }
 }
 
 /// Whether a batch can be held in memory.
@@ -173,20 +195,11 @@ impl Iterator for Batches {
     type Item = Result<Batch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let dataset = Arc::clone(self.epoch.dataset());
-        let fields = &dataset.fields;
-        let len = self.next_length()?;
-        let mut arrays = assemble::arrays(fields, len);
-        let emissions = match self.epoch.write_next(&mut arrays, len) {
-            Ok(emissions) if emissions.is_empty() => return None,
-            Ok(emissions) => emissions,
-            Err(error) => return Some(Err(error)),
-        };
-        Some(Ok(Batch {
-            episode_indices: emissions.iter().map(|e| e.episode_index).collect(),
-            frame_indices: emissions.iter().map(|e| e.frame_index).collect(),
-            seeds: emissions.iter().map(|e| e.seed).collect(),
-            fields: Fields::new(fields, arrays),
-        }))
+        loop {
+            match self.next_turn()? {
+                Ok(batch) if batch.is_empty() => {}
+                batch => return Some(batch),
+            }
+        }
     }
 }

@@ -5,10 +5,10 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use dataset::Metadata;
+use dataset::{Episode, Metadata};
 use decode::{Layout, Size};
 use pool_core::{EpisodeInfo, Filter, Selection, ShardUnit, Topology};
-use prefetch::Source;
+use prefetch::{CacheOptions, Source, SourceOptions};
 use window::DeltaTimestamps;
 
 use crate::pool::Dataset;
@@ -29,6 +29,9 @@ const MAX_DEFAULT_DECODERS: usize = 128;
 /// The same for all workers of a rank together, which may be threads of one process with its limit on open files.
 const MAX_DEFAULT_RANK_DECODERS: usize = 512;
 
+/// For a remote source, whose open videos hold no file, but must be asked for their headers once more when they are opened again.
+const MAX_DEFAULT_REMOTE_DECODERS: usize = 4096;
+
 /// The most memory that one sample may take. A window of a hundred 4K pictures fits; a shape or a window beyond it is a
 /// mistake, and would end the process where memory is reserved.
 const MAX_SAMPLE_BYTES: usize = 4 << 30;
@@ -41,6 +44,27 @@ pub enum FrameType {
     U8,
     /// 0.0 to 1.0: the 8-bit value over 255.
     F32,
+}
+
+/// How much of a remote video file an episode has fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fetch {
+    /// The packets of its own frames, and the file's header.
+    #[default]
+    Ranges,
+    /// All of it. Episodes of one file share what is fetched while one of them is in the pool.
+    Files,
+}
+
+/// What to do when an episode cannot be fetched, after all attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFetchError {
+    /// End the epoch with the error.
+    #[default]
+    Fail,
+    /// Leave out the episode's frames from there on, and report it in the epoch's [`FetchReport`](crate::FetchReport). Batches keep their
+    /// turns, and so does a saved state; those that frames are missing from are shorter, and one without any is passed over.
+    SkipEpisode,
 }
 
 /// The options of a built pool.
@@ -73,6 +97,14 @@ pub struct Options {
     pub num_threads: usize,
     /// The most memory that decoded frames may take before they are emitted, in bytes, for all workers of a rank.
     pub decode_ahead_bytes: u64,
+    /// Where fetched video is kept while it is needed.
+    pub cache: CacheOptions,
+    /// How many episodes are fetched before they are admitted, for each consumer.
+    pub prefetch_episodes: usize,
+    /// How much of a video file is fetched.
+    pub fetch: Fetch,
+    /// What to do when an episode cannot be fetched.
+    pub on_fetch_error: OnFetchError,
 }
 
 /// Builds an [`EpisodePool`]; made by [`EpisodePool::builder`].
@@ -95,11 +127,21 @@ pub struct Options {
 /// | `resize` | as stored | |
 /// | `num_threads` | the cores that the process may use | decoding is what takes time |
 /// | `decode_ahead_bytes` | 512 MiB | frames decoded once for all samples that will want them soon; more saves decoding, most of all with long GOPs |
-/// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128, and 512 over the rank's workers | the pool's working set, within usual limits on open files |
+/// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128, and 512 over the rank's workers; for a remote source twice as many, and 4096 | the pool's working set, within usual limits on open files, of which remote ones take none |
+/// | `data_root` | the source itself | |
+/// | `source_options` | 6 attempts, 30 s of silence, 16 requests at once | |
+/// | `cache_dir` | `EPISODE_POOL_CACHE`, else a folder in the user's caches | |
+/// | `cache_bytes` | 32 GiB | |
+/// | `warm_cache` | false | what nobody needs is deleted |
+/// | `prefetch_episodes` | 8 | |
+/// | `fetch` | `Ranges` | no byte that is not needed |
+/// | `on_fetch_error` | `Fail` | nothing is left out unless asked for |
 #[derive(Debug, Clone)]
 #[must_use = "call `build` to get the pool"]
 pub struct Builder {
     source: String,
+    data_root: Option<String>,
+    source_options: SourceOptions,
     filter: Filter,
     keep_ranges_file: Option<PathBuf>,
     topology: Topology,
@@ -112,6 +154,8 @@ impl Builder {
     pub(crate) fn new(source: String) -> Self {
         Self {
             source,
+            data_root: None,
+            source_options: SourceOptions::default(),
             filter: Filter::default(),
             keep_ranges_file: None,
             topology: Topology::single(),
@@ -133,6 +177,10 @@ impl Builder {
                     .map_or(1, NonZero::get)
                     .min(MAX_THREADS),
                 decode_ahead_bytes: DEFAULT_DECODE_AHEAD_BYTES,
+                cache: CacheOptions::default(),
+                prefetch_episodes: 8,
+                fetch: Fetch::default(),
+                on_fetch_error: OnFetchError::default(),
             },
         }
     }
@@ -272,6 +320,56 @@ impl Builder {
         self
     }
 
+    /// Where rows and videos lie, if not beside the metadata: a directory or a URL with the same layout, such as a bucket near the machines.
+    pub fn data_root(mut self, source: impl Into<String>) -> Self {
+        self.data_root = Some(source.into());
+        self
+    }
+
+    /// How remote sources are asked: attempts, patience, requests at once.
+    pub fn source_options(mut self, options: SourceOptions) -> Self {
+        self.source_options = options;
+        self
+    }
+
+    /// The folder in which video from a remote source is kept while it is needed, on a disk of this machine. Processes that share it fetch
+    /// nothing twice.
+    pub fn cache_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.options.cache.dir = dir.into();
+        self
+    }
+
+    /// The most bytes in that folder, for all processes that share it. Episodes for which there is no room are read from the source as they
+    /// are wanted, which is slow.
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.options.cache.max_bytes = bytes;
+        self
+    }
+
+    /// Whether what nobody needs stays in that folder until the room is needed, for later epochs and runs.
+    pub fn warm_cache(mut self, keep: bool) -> Self {
+        self.options.cache.keep = keep;
+        self
+    }
+
+    /// How many episodes are fetched from a remote source before they are admitted, for each consumer: at least the next one.
+    pub fn prefetch_episodes(mut self, episodes: usize) -> Self {
+        self.options.prefetch_episodes = episodes;
+        self
+    }
+
+    /// How much of a remote video file is fetched.
+    pub fn fetch(mut self, fetch: Fetch) -> Self {
+        self.options.fetch = fetch;
+        self
+    }
+
+    /// What to do when an episode cannot be fetched.
+    pub fn on_fetch_error(mut self, action: OnFetchError) -> Self {
+        self.options.on_fetch_error = action;
+        self
+    }
+
     /// Checks every option, reads the dataset's metadata, and works out this consumer's share.
     ///
     /// # Errors
@@ -287,7 +385,12 @@ impl Builder {
         if let Some(path) = &self.keep_ranges_file {
             self.filter.keep_ranges = keep_ranges::read(path)?;
         }
-        let source = Source::parse(&self.source)?;
+        let source = Source::with_options(&self.source, &self.source_options)?;
+        let has_data_root = self.data_root.is_some();
+        let bulk = match &self.data_root {
+            Some(data_root) => Source::with_options(data_root, &self.source_options)?,
+            None => source.clone(),
+        };
         let storage = SourceStorage(&source);
         let metadata = Metadata::read(&storage).map_err(Error::Dataset)?;
         let info = metadata.info();
@@ -328,13 +431,15 @@ impl Builder {
             .iter()
             .filter_map(|episode| metadata.episode(episode.episode_index()));
         metadata
-            .check_files(&storage, chosen)
+            .check_files(&SourceStorage(&bulk), chosen)
             .map_err(Error::Dataset)?;
 
         let num_cameras = info.camera_keys().count();
         self.options.video_decoder_cache_size = self
             .decoder_cache_size
-            .unwrap_or_else(|| self.default_decoders(num_cameras));
+            .unwrap_or_else(|| self.default_decoders(num_cameras, bulk.is_remote()));
+
+        check_cache(&self.options, &bulk, &metadata, &selection)?;
 
         let last_episodes = cameras::last_episodes(&metadata);
         let mut warnings: Vec<Warning> = metadata
@@ -354,6 +459,8 @@ impl Builder {
 
         let dataset = Arc::new(Dataset {
             source,
+            bulk,
+            has_data_root,
             metadata,
             selection,
             fields,
@@ -370,14 +477,19 @@ impl Builder {
     }
 
     /// The pool's working set, within the limits of a worker and of its rank.
-    fn default_decoders(&self, num_cameras: usize) -> usize {
+    fn default_decoders(&self, num_cameras: usize, is_remote: bool) -> usize {
         let working_set = self
             .options
             .episode_pool_size
             .saturating_add(1)
             .saturating_mul(num_cameras);
-        let limit = MAX_DEFAULT_DECODERS
-            .min(MAX_DEFAULT_RANK_DECODERS / self.topology.consumers_per_rank());
+        let (limit, rank_limit, working_set) = if is_remote {
+            let limit = MAX_DEFAULT_REMOTE_DECODERS;
+            (limit, limit, working_set.saturating_mul(2))
+        } else {
+            (MAX_DEFAULT_DECODERS, MAX_DEFAULT_RANK_DECODERS, working_set)
+        };
+        let limit = limit.min(rank_limit / self.topology.consumers_per_rank());
         working_set.min(limit.max(num_cameras)).max(1)
     }
 
@@ -422,4 +534,57 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// Refuses a cache that has no room for a single episode, as far as can be told from a listing: of whole files, their sizes; of ranges, the
+/// episode's part of each by its frames.
+fn check_cache(
+    options: &Options,
+    bulk: &Source,
+    metadata: &Metadata,
+    selection: &Selection,
+) -> Result<(), Error> {
+    let mut frames: BTreeMap<&str, u64> = BTreeMap::new();
+    for episode in metadata.episodes() {
+        for path in video_paths(metadata, episode) {
+            *frames.entry(path).or_default() += episode.length() as u64;
+        }
+    }
+    let bytes_of = |episode: &Episode| -> u64 {
+        let part = |path| {
+            let size = bulk.listed_size(path).unwrap_or(0);
+            match options.fetch {
+                Fetch::Files => size,
+                Fetch::Ranges => {
+                    let part = u128::from(size) * episode.length() as u128;
+                    let all = u128::from(frames[path].max(1));
+                    u64::try_from(part / all).unwrap_or(u64::MAX)
+                }
+            }
+        };
+        video_paths(metadata, episode).map(part).sum()
+    };
+    let chosen = selection.episodes().iter();
+    let largest = chosen
+        .filter_map(|episode| metadata.episode(episode.episode_index()))
+        .map(|episode| (bytes_of(episode), episode.episode_index()))
+        .max();
+    match largest {
+        Some((needed_bytes, episode_index)) if needed_bytes > options.cache.max_bytes => {
+            Err(Error::CacheTooSmall {
+                episode_index,
+                needed_bytes,
+                cache_bytes: options.cache.max_bytes,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn video_paths<'a>(
+    metadata: &'a Metadata,
+    episode: &'a Episode,
+) -> impl Iterator<Item = &'a str> + 'a {
+    let cameras = metadata.info().camera_keys();
+    cameras.filter_map(|camera| Some(episode.video(camera)?.path()))
 }

@@ -10,6 +10,7 @@ use decode::{CacheStats, Decoder, PicturePainter, Pixels, Video, VideoCache, Vid
 
 use crate::ahead::Pictures;
 use crate::array::{Array, ArrayData};
+use crate::fetch::FetchMeans;
 use crate::pool::Dataset;
 use crate::schema::FieldKind;
 use crate::{Error, Field};
@@ -22,6 +23,37 @@ const MIN_FRAMES_PER_THREAD: usize = 8;
 pub(crate) struct Cameras {
     dataset: Arc<Dataset>,
     videos: VideoCache,
+    source: VideoSource,
+}
+
+/// Where video files are opened.
+#[derive(Debug)]
+pub(crate) enum VideoSource {
+    /// At the dataset's own source.
+    Direct,
+    /// Through the cache of what is fetched from there.
+    #[cfg(feature = "remote")]
+    Fetched(prefetch::Fetcher),
+}
+
+impl VideoSource {
+    #[cfg(feature = "remote")]
+    pub(crate) fn of(means: Option<&FetchMeans>) -> Self {
+        means.map_or(Self::Direct, |means| Self::Fetched(means.fetcher().clone()))
+    }
+
+    #[cfg(not(feature = "remote"))]
+    pub(crate) fn of(_: Option<&FetchMeans>) -> Self {
+        Self::Direct
+    }
+
+    fn open(&self, dataset: &Dataset, path: &str) -> Result<prefetch::Reader, prefetch::Error> {
+        match self {
+            Self::Direct => dataset.bulk.open(path),
+            #[cfg(feature = "remote")]
+            Self::Fetched(fetcher) => fetcher.open(path),
+        }
+    }
 }
 
 /// A camera in an episode.
@@ -61,10 +93,11 @@ impl<'a> CameraEpisode<'a> {
 }
 
 impl Cameras {
-    pub(crate) fn new(dataset: Arc<Dataset>, max_open_videos: usize) -> Self {
+    pub(crate) fn new(dataset: Arc<Dataset>, max_open_videos: usize, source: VideoSource) -> Self {
         Self {
             dataset,
             videos: VideoCache::new(max_open_videos),
+            source,
         }
     }
 
@@ -114,16 +147,15 @@ impl Cameras {
     ) -> Result<Arc<Video>, Error> {
         let path = camera.path().ok_or_else(|| camera.no_video())?;
         self.videos.get_or_open(path, || {
-            let media = self
-                .dataset
-                .source
-                .open(path)
-                .map_err(|source| Error::OpenVideo {
-                    camera: camera.key().to_owned(),
-                    episode_index: camera.episode.episode_index(),
-                    frame_index: camera.frame_index,
-                    source,
-                })?;
+            let media =
+                self.source
+                    .open(&self.dataset, path)
+                    .map_err(|source| Error::OpenVideo {
+                        camera: camera.key().to_owned(),
+                        episode_index: camera.episode.episode_index(),
+                        frame_index: camera.frame_index,
+                        source,
+                    })?;
             let media = Box::new(media);
             let mut options = VideoOptions::default();
             options.resize = self.dataset.options.resize;
@@ -141,6 +173,23 @@ impl Cameras {
             }
             Ok(video)
         })
+    }
+
+    /// The frames of a video that are nearest to where some rows of an episode should be.
+    #[cfg(feature = "remote")]
+    pub(crate) fn frames_near<const N: usize>(
+        &self,
+        camera: CameraEpisode<'_>,
+        video: &Video,
+        rows: [usize; N],
+    ) -> Result<[usize; N], Error> {
+        let start_s = self.find_start(camera, video)?;
+        let mut frames = [0; N];
+        for (frame, row) in frames.iter_mut().zip(rows) {
+            let nearest = video.nearest(self.time_s(start_s, row));
+            (*frame, _) = nearest.map_err(|source| camera.failed(source))?;
+        }
+        Ok(frames)
     }
 
     /// The time of an episode's first frame in its video: the frame nearest to `from_timestamp`, at most half a frame away.

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use decode::CacheStats;
 use pool_core::{Coverage, CoverageReport, Emission, Share};
 
-use crate::ahead::{Ahead, Means, Next};
+use crate::ahead::{Ahead, Means, Next, SamplePictures};
 use crate::assemble::{self, FrameId};
-use crate::cameras::{CameraWriter, Cameras};
+use crate::cameras::{CameraWriter, Cameras, VideoSource};
 use crate::course::Course;
+use crate::data_files::DataFiles;
 use crate::pool::{Dataset, share_coverage};
 use crate::resident::Residents;
-use crate::{Array, Batches, DecodeReport, Error, Sample};
+use crate::{Array, Batches, DecodeReport, Error, FetchReport, Sample};
 
 /// The samples of one epoch, in the planned order.
 ///
@@ -24,10 +25,13 @@ pub struct Epoch {
     epoch: u64,
     owned: Owned,
     ahead: Ahead,
+    data_files: DataFiles,
     residents: Residents,
     cameras: CameraWriter,
     emitted: Coverage,
     skipped: u64,
+    /// Those in the pool.
+    num_episodes: usize,
     peak_episodes: usize,
     failed: bool,
     interrupted: Arc<AtomicBool>,
@@ -71,6 +75,8 @@ pub struct EpochReport {
     pub video_decoder_cache: CacheStats,
     /// What decoding video has cost.
     pub decode: DecodeReport,
+    /// What fetching from a remote source has cost.
+    pub fetch: FetchReport,
 }
 
 impl Epoch {
@@ -80,21 +86,26 @@ impl Epoch {
         course: Course,
         owned: Owned,
         skipped: u64,
-        means: Option<Means>,
+        means: Means,
     ) -> Self {
         let max_open_videos = dataset.options.video_decoder_cache_size;
-        let cameras = Arc::new(Cameras::new(Arc::clone(&dataset), max_open_videos));
+        let videos = VideoSource::of(means.fetch.as_ref());
+        let cameras = Cameras::new(Arc::clone(&dataset), max_open_videos, videos);
+        let cameras = Arc::new(cameras);
         let interrupted = Arc::new(AtomicBool::new(false));
-        let num_painters = means.as_ref().map_or(1, |means| means.num_painters);
+        let num_painters = means.decode.as_ref();
+        let num_painters = num_painters.map_or(1, |means| means.num_painters);
         Self {
             dataset,
             epoch,
             owned,
             ahead: Ahead::new(course, &cameras, means, Arc::clone(&interrupted)),
+            data_files: DataFiles::default(),
             residents: Residents::default(),
             cameras: CameraWriter::new(cameras, num_painters),
             emitted: Coverage::default(),
             skipped,
+            num_episodes: 0,
             peak_episodes: 0,
             failed: false,
             interrupted,
@@ -143,6 +154,7 @@ impl Epoch {
                 frames_used: self.cameras.frames_used(),
                 ..self.ahead.report()
             },
+            fetch: self.ahead.fetch_report(),
         }
     }
 
@@ -150,6 +162,11 @@ impl Epoch {
     #[must_use]
     pub fn interrupter(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.interrupted)
+    }
+
+    /// Whether it ended before its end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
     }
 
     fn is_interrupted(&self) -> bool {
@@ -160,7 +177,8 @@ impl Epoch {
         &self.dataset
     }
 
-    /// Writes the next frames into the rows of `arrays`, as many as these have, or as are left. Ends the epoch when it fails.
+    /// Writes the next frames into the rows of `arrays`, as many as these have, or as are left, or fewer where some are left out. Ends the
+    /// epoch when it fails.
     pub(crate) fn write_next(
         &mut self,
         arrays: &mut [Array],
@@ -171,13 +189,14 @@ impl Epoch {
         }
         let mut emissions = Vec::with_capacity(num_rows);
         let mut failure = None;
-        for row in 0..num_rows {
+        for _ in 0..num_rows {
             if self.is_interrupted() {
                 break;
             }
-            match self.advance(arrays, row) {
-                Ok(Some(emission)) => emissions.push(emission),
-                Ok(None) => break,
+            match self.advance(arrays, emissions.len()) {
+                Ok(Advance::Emitted(emission)) => emissions.push(emission),
+                Ok(Advance::LeftOut) => {}
+                Ok(Advance::AtEnd) => break,
                 Err(error) => {
                     failure = Some(error);
                     break;
@@ -190,6 +209,9 @@ impl Epoch {
             .cameras
             .flush(arrays, &interrupted)
             .and_then(|()| failure.map_or(Ok(()), Err));
+        if let Some(fetches) = self.ahead.fetches() {
+            fetches.settle();
+        }
         self.failed = done.is_err() || self.is_interrupted();
         if self.is_interrupted() {
             emissions.clear();
@@ -197,39 +219,110 @@ impl Epoch {
         done.map(|()| emissions)
     }
 
-    fn advance(&mut self, arrays: &mut [Array], row: usize) -> Result<Option<Emission>, Error> {
-        let dataset = &self.dataset;
+    /// Goes on to the next emission.
+    fn advance(&mut self, arrays: &mut [Array], row: usize) -> Result<Advance, Error> {
         while let Some(next) = self.ahead.next(self.cameras.decoder()) {
             match next {
                 Next::Admit(episode_index) => {
-                    let episode = dataset
-                        .metadata
-                        .episode(episode_index)
-                        .expect("the plan was made from the metadata's episodes");
-                    self.residents
-                        .admit(&dataset.source, &dataset.metadata, episode)?;
-                    self.peak_episodes = self.peak_episodes.max(self.residents.len());
+                    self.num_episodes += 1;
+                    self.peak_episodes = self.peak_episodes.max(self.num_episodes);
+                    // What is fetched ahead is taken when it is wanted.
+                    if self.ahead.fetches().is_none() {
+                        self.admit(episode_index)?;
+                    }
                 }
-                Next::Evict(episode_index) => self.residents.evict(episode_index),
+                Next::Evict(episode_index) => {
+                    self.num_episodes -= 1;
+                    self.residents.evict(episode_index);
+                }
                 Next::Emit(emission, pictures) => {
-                    let frame = FrameId {
-                        episode_index: emission.episode_index,
-                        frame_index: emission.frame_index,
-                    };
-                    let resident = self
-                        .residents
-                        .get(frame.episode_index)
-                        .expect("the plan admits an episode before it emits from it");
-                    let sample = (frame, pictures);
-                    assemble::write(dataset, &mut self.cameras, resident, sample, arrays, row)?;
+                    let advanced = self.emit(emission, pictures, arrays, row);
                     self.ahead.release();
-                    self.emitted.record(frame.episode_index, frame.frame_index);
-                    return Ok(Some(emission));
+                    return advanced;
                 }
             }
         }
-        Ok(None)
+        Ok(Advance::AtEnd)
     }
+
+    /// Reads an episode's rows.
+    fn admit(&mut self, episode_index: usize) -> Result<(), Error> {
+        let episode = self.dataset.episode(episode_index);
+        let rows = self.data_files.read(&self.dataset, episode)?;
+        self.residents.admit(episode_index, rows);
+        Ok(())
+    }
+
+    fn emit(
+        &mut self,
+        emission: Emission,
+        pictures: Result<SamplePictures, Error>,
+        arrays: &mut [Array],
+        row: usize,
+    ) -> Result<Advance, Error> {
+        let frame = FrameId {
+            episode_index: emission.episode_index,
+            frame_index: emission.frame_index,
+        };
+        if let Some(fetches) = self.ahead.fetches()
+            && fetches.is_left_out(frame.episode_index)
+        {
+            return Ok(Advance::LeftOut);
+        }
+        let pictures = pictures.and_then(|pictures| {
+            self.take_rows(frame.episode_index)?;
+            Ok(pictures)
+        });
+        let pictures = match (pictures, self.ahead.fetches()) {
+            (Ok(pictures), _) => pictures,
+            (Err(error), Some(fetches)) => {
+                fetches.leave_out(frame.episode_index, error)?;
+                return Ok(Advance::LeftOut);
+            }
+            (Err(error), None) => return Err(error),
+        };
+        let resident = self
+            .residents
+            .get(frame.episode_index)
+            .expect("the plan admits an episode before it emits from it");
+        let sample = (frame, pictures);
+        assemble::write(
+            &self.dataset,
+            &mut self.cameras,
+            resident,
+            sample,
+            arrays,
+            row,
+        )?;
+        self.emitted.record(frame.episode_index, frame.frame_index);
+        Ok(Advance::Emitted(emission))
+    }
+
+    /// Takes the rows of an episode that was fetched ahead, where they were not taken before.
+    fn take_rows(&mut self, episode_index: usize) -> Result<(), Error> {
+        if self.residents.get(episode_index).is_some() {
+            return Ok(());
+        }
+        let fetches = self.ahead.fetches();
+        match fetches.map(|fetches| fetches.take_rows(episode_index)) {
+            Some(rows) => match rows? {
+                Some(rows) => {
+                    self.residents.admit(episode_index, rows);
+                    Ok(())
+                }
+                None => self.admit(episode_index),
+            },
+            None => self.admit(episode_index),
+        }
+    }
+}
+
+/// How the epoch went on.
+enum Advance {
+    Emitted(Emission),
+    /// A frame that could not be fetched.
+    LeftOut,
+    AtEnd,
 }
 
 impl Iterator for Epoch {
@@ -237,9 +330,12 @@ impl Iterator for Epoch {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut arrays = assemble::arrays(&self.dataset.fields, 1);
-        let emission = match self.write_next(&mut arrays, 1) {
-            Ok(emissions) => *emissions.first()?,
-            Err(error) => return Some(Err(error)),
+        let emission = loop {
+            match self.write_next(&mut arrays, 1) {
+                Ok(emissions) if emissions.is_empty() && !self.failed && self.remaining() > 0 => {}
+                Ok(emissions) => break *emissions.first()?,
+                Err(error) => return Some(Err(error)),
+            }
         };
         let frame = FrameId {
             episode_index: emission.episode_index,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why a pool could not be built or an epoch not go on.
 ///
@@ -153,6 +154,31 @@ pub enum Error {
         frame_index: usize,
         /// What the source said.
         source: prefetch::Error,
+    },
+
+    /// The bytes of a frame could not be fetched.
+    #[error("cannot fetch the cameras of episode {episode_index}, frame {frame_index}")]
+    Fetch {
+        /// The episode.
+        episode_index: usize,
+        /// The frame in the episode for which the sample was made.
+        frame_index: usize,
+        /// What the source said.
+        source: Arc<prefetch::Error>,
+    },
+
+    /// The cache is too small for an episode.
+    #[error(
+        "`cache_bytes` is {cache_bytes}, and episode {episode_index} needs {needed_bytes} bytes of video at hand; \
+         let the cache hold as many, and room for a pool of episodes: many times as many"
+    )]
+    CacheTooSmall {
+        /// The episode.
+        episode_index: usize,
+        /// The bytes that it needs.
+        needed_bytes: u64,
+        /// The cache's limit.
+        cache_bytes: u64,
     },
 
     /// A camera's frame could not be read.

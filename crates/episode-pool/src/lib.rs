@@ -18,6 +18,13 @@ mod assemble;
 mod cameras;
 mod columns;
 mod course;
+mod data_files;
+#[cfg(feature = "remote")]
+mod fetch;
+#[cfg(not(feature = "remote"))]
+#[path = "no_fetch.rs"]
+mod fetch;
+mod fetch_report;
 mod keep_ranges;
 mod leg;
 mod resident;
@@ -26,9 +33,10 @@ mod storage;
 pub use ahead::DecodeReport;
 pub use array::{Array, ArrayData, ElementType};
 pub use batch::{Batch, Batches};
-pub use builder::{Builder, FrameType, Options};
+pub use builder::{Builder, Fetch, FrameType, OnFetchError, Options};
 pub use epoch::{Epoch, EpochReport};
 pub use error::Error;
+pub use fetch_report::{FetchReport, LeftOut};
 pub use loader::{Loader, LoaderEpoch, LoaderOptions, NotYet};
 pub use pool::EpisodePool;
 pub use sample::{Fields, Sample};

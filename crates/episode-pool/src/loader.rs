@@ -314,7 +314,7 @@ impl Loader {
     }
 
     /// One worker's samples; `None` if it has none, and would be a thread for nothing.
-    fn epoch_of(&self, leg: &Leg, worker: usize, means: Option<Means>) -> Option<Epoch> {
+    fn epoch_of(&self, leg: &Leg, worker: usize, means: Means) -> Option<Epoch> {
         let course = leg.course(worker);
         (course.remaining() > 0).then(|| {
             let (owned, skipped) = (leg.owned(worker), leg.skipped(worker));
@@ -323,15 +323,16 @@ impl Loader {
         })
     }
 
-    /// The decode threads, for a dataset that needs them.
-    fn means(&self) -> Result<Option<Means>, Error> {
+    /// The threads that the workers share.
+    fn means(&self) -> Result<Means, Error> {
         let mut means = self.means.lock().unwrap_or_else(PoisonError::into_inner);
-        if means.is_none() {
-            let num_threads = self.pool.options().num_threads;
-            let num_workers = self.pool.topology().consumers_per_rank();
-            *means = self.pool.means(num_threads, num_threads / num_workers)?;
+        if let Some(means) = &*means {
+            return Ok(means.clone());
         }
-        Ok(means.clone())
+        let num_threads = self.pool.options().num_threads;
+        let num_workers = self.pool.topology().consumers_per_rank();
+        let started = self.pool.means(num_threads, num_threads / num_workers)?;
+        Ok(means.insert(started).clone())
     }
 }
 
@@ -380,7 +381,7 @@ impl Worker {
         let (sender, batches) = sync_channel(prefetch_batches);
         let interrupter = epoch.interrupter();
         let run = move || {
-            for batch in epoch.by_ref() {
+            while let Some(batch) = epoch.next_turn() {
                 if sender.send(batch).is_err() {
                     break;
                 }
@@ -554,7 +555,10 @@ impl LoaderEpoch {
                     self.failed = batch.is_err();
                     self.taken += u64::from(batch.is_ok());
                     self.turn.push_back(worker);
-                    return Ok(Some(batch));
+                    // Of which all samples are left out: its turn is over all the same.
+                    if !batch.as_ref().is_ok_and(Batch::is_empty) {
+                        return Ok(Some(batch));
+                    }
                 }
                 None => match self.workers[worker].stop() {
                     Some(report) => self.reports.push(report),

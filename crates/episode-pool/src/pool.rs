@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use dataset::Metadata;
+use dataset::{Episode, Metadata};
 use pool_core::{Coverage, Plan, PlanOptions, Selection, Sharding, Share, Topology};
-use prefetch::Source;
+use prefetch::{FetchStats, Source};
 use resume::{Position, State};
 
-use crate::ahead::{DecodeThreads, Means, SamplePictures};
+use crate::ahead::{DecodeMeans, DecodeThreads, Means, SamplePictures};
 use crate::assemble::{self, FrameId};
 use crate::builder::{Builder, Options};
-use crate::cameras::{CameraWriter, Cameras};
+use crate::cameras::{CameraWriter, Cameras, VideoSource};
 use crate::course::Course;
+use crate::data_files::DataFiles;
 use crate::epoch::Owned;
-use crate::resident::Residents;
+use crate::fetch::FetchMeans;
+use crate::resident::Resident;
 use crate::schema::FieldKind;
 use crate::state_dict::Fingerprint;
 use crate::{Epoch, Error, Field, Sample, Warning};
@@ -26,7 +28,12 @@ const MAX_WORKERS: usize = 1024;
 /// What all consumers of one dataset share: nothing in it changes after building.
 #[derive(Debug)]
 pub(crate) struct Dataset {
+    /// Where the metadata lies.
     pub(crate) source: Source,
+    /// Where rows and videos lie.
+    pub(crate) bulk: Source,
+    /// Whether these are two sources.
+    pub(crate) has_data_root: bool,
     pub(crate) metadata: Metadata,
     pub(crate) selection: Selection,
     pub(crate) fields: Vec<Field>,
@@ -49,6 +56,13 @@ impl Dataset {
                 &self.selection,
             )
         })
+    }
+
+    /// An episode of a plan.
+    pub(crate) fn episode(&self, episode_index: usize) -> &Episode {
+        self.metadata
+            .episode(episode_index)
+            .expect("the plan was made from the metadata's episodes")
     }
 
     /// The data file that an episode's rows lie in, for messages.
@@ -141,6 +155,20 @@ impl EpisodePool {
         self.topology
     }
 
+    /// What was asked of the dataset's sources so far, by all consumers of this process together; all 0 for a directory.
+    #[must_use]
+    pub fn fetch_stats(&self) -> FetchStats {
+        let Dataset { source, bulk, .. } = &*self.dataset;
+        let mut stats = source.fetch_stats();
+        if self.dataset.has_data_root {
+            let bulk = bulk.fetch_stats();
+            stats.requests += bulk.requests;
+            stats.retries += bulk.retries;
+            stats.bytes_fetched += bulk.bytes_fetched;
+        }
+        stats
+    }
+
     /// The options in force.
     #[must_use]
     pub fn options(&self) -> &Options {
@@ -219,28 +247,29 @@ impl EpisodePool {
 
     /// Starts the threads of a worker that iterates by itself: the rank's other workers have their part of its threads, in processes of
     /// their own.
-    pub(crate) fn own_means(&self) -> Result<Option<Means>, Error> {
+    pub(crate) fn own_means(&self) -> Result<Means, Error> {
         let num_threads = self.options().num_threads / self.topology.consumers_per_rank();
         let num_threads = num_threads.max(1);
         self.means(num_threads, num_threads)
     }
 
-    /// Starts the threads for a dataset that needs them. Each consumer may write pictures by `num_painters` more.
-    pub(crate) fn means(
-        &self,
-        num_threads: usize,
-        num_painters: usize,
-    ) -> Result<Option<Means>, Error> {
-        if !self.dataset.has_videos() {
-            return Ok(None);
-        }
+    /// Starts the threads that the dataset needs. Each consumer may write pictures by `num_painters` more.
+    pub(crate) fn means(&self, num_threads: usize, num_painters: usize) -> Result<Means, Error> {
         let num_consumers = self.topology.consumers_per_rank();
-        Ok(Some(Means {
-            threads: Arc::new(DecodeThreads::start(num_threads)?),
-            budget_bytes: self.options().decode_ahead_bytes / num_consumers as u64,
-            num_consumers,
-            num_painters,
-        }))
+        let decode = if self.dataset.has_videos() {
+            Some(DecodeMeans {
+                threads: Arc::new(DecodeThreads::start(num_threads)?),
+                budget_bytes: self.options().decode_ahead_bytes / num_consumers as u64,
+                num_consumers,
+                num_painters,
+            })
+        } else {
+            None
+        };
+        Ok(Means {
+            decode,
+            fetch: FetchMeans::start(&self.dataset)?,
+        })
     }
 
     /// Where a rank stands after `state.batches_consumed` batches of `state.batch_size` samples, counted over all epochs,
@@ -311,9 +340,11 @@ impl EpisodePool {
             total_frames: metadata.total_frames(),
         })?;
         let episode_index = episode.episode_index();
-        let mut residents = Residents::default();
-        let resident = residents.admit(&dataset.source, metadata, episode)?;
-        let cameras = Arc::new(Cameras::new(Arc::clone(dataset), 1));
+        let resident = Resident {
+            rows: DataFiles::default().read(dataset, episode)?,
+        };
+        let cameras = Cameras::new(Arc::clone(dataset), 1, VideoSource::Direct);
+        let cameras = Arc::new(cameras);
         let mut cameras = CameraWriter::new(cameras, 1);
         let frame = FrameId {
             episode_index,
@@ -323,7 +354,7 @@ impl EpisodePool {
         assemble::write(
             dataset,
             &mut cameras,
-            resident,
+            &resident,
             (frame, SamplePictures::default()),
             &mut arrays,
             0,

@@ -1,18 +1,8 @@
-//! The episodes whose rows are in memory, and the data files they came from.
+//! The episodes whose rows are in memory.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use dataset::{DataFile, Episode, EpisodeRows, Metadata};
-use prefetch::Source;
-
-use crate::Error;
-use crate::storage::SourceStorage;
-
-/// Data files kept open, each with its footer parsed.
-///
-/// Neighbouring episodes share files, and an epoch's shuffled admissions come back to them; a bound keeps a dataset of
-/// thousands of small files within any limit on open files.
-const MAX_OPEN_FILES: usize = 16;
+use dataset::EpisodeRows;
 
 /// One episode in the pool.
 #[derive(Debug)]
@@ -24,34 +14,17 @@ pub(crate) struct Resident {
 #[derive(Debug, Default)]
 pub(crate) struct Residents {
     episodes: BTreeMap<usize, Resident>,
-    /// Most recently used last.
-    open_files: VecDeque<(usize, DataFile)>,
     size_bytes: usize,
     peak_bytes: usize,
 }
 
 impl Residents {
-    /// Loads an episode's rows.
-    pub(crate) fn admit(
-        &mut self,
-        source: &Source,
-        metadata: &Metadata,
-        episode: &Episode,
-    ) -> Result<&Resident, Error> {
-        let episode_index = episode.episode_index();
-        let failed = |source| Error::Rows {
-            episode_index,
-            source,
-        };
-        let file = self
-            .data_file(source, metadata, episode.data_file())
-            .map_err(failed)?;
-        let rows = file.read_episode(episode).map_err(failed)?;
+    /// Takes an episode's rows.
+    pub(crate) fn admit(&mut self, episode_index: usize, rows: EpisodeRows) {
+        self.evict(episode_index);
         self.size_bytes += rows.nbytes();
         self.peak_bytes = self.peak_bytes.max(self.size_bytes);
-        let resident = Resident { rows };
-        self.episodes.remove(&episode_index);
-        Ok(self.episodes.entry(episode_index).or_insert(resident))
+        self.episodes.insert(episode_index, Resident { rows });
     }
 
     /// Drops an episode's rows.
@@ -65,38 +38,8 @@ impl Residents {
         self.episodes.get(&episode_index)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.episodes.len()
-    }
-
     /// The most memory that the rows took at once, in bytes.
     pub(crate) fn peak_bytes(&self) -> usize {
         self.peak_bytes
-    }
-
-    fn data_file(
-        &mut self,
-        source: &Source,
-        metadata: &Metadata,
-        index: usize,
-    ) -> Result<&mut DataFile, dataset::Error> {
-        let file = match self.open_files.iter().position(|(open, _)| *open == index) {
-            Some(position) => {
-                self.open_files
-                    .remove(position)
-                    .expect("the position was just found")
-                    .1
-            }
-            None => metadata.open_data_file(&SourceStorage(source), index)?,
-        };
-        if self.open_files.len() == MAX_OPEN_FILES {
-            self.open_files.pop_front();
-        }
-        self.open_files.push_back((index, file));
-        Ok(&mut self
-            .open_files
-            .back_mut()
-            .expect("a file was just pushed")
-            .1)
     }
 }

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "remote")]
 mod cache;
+mod cache_options;
 mod error;
 mod key;
 mod local;
@@ -13,7 +14,8 @@ mod remote;
 mod source;
 
 #[cfg(feature = "remote")]
-pub use cache::{CacheOptions, CacheStats, FetchThreads, Fetcher, Lease};
+pub use cache::{CacheStats, FetchThreads, Fetcher, Lease};
+pub use cache_options::CacheOptions;
 pub use error::Error;
 pub use options::{FetchStats, SourceOptions};
 pub use source::{Reader, Source};

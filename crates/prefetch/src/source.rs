@@ -119,6 +119,19 @@ impl Source {
         }
     }
 
+    /// The size in bytes of a file that a listing has told of; none where asking would take a request.
+    #[must_use]
+    pub fn listed_size(&self, key: &str) -> Option<u64> {
+        match &self.root {
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => remote.listed_size(key),
+            Root::Local(_) => {
+                let _ = key;
+                None
+            }
+        }
+    }
+
     /// What was asked of a remote source so far; all 0 for a directory.
     #[must_use]
     pub fn fetch_stats(&self) -> FetchStats {

@@ -1,6 +1,7 @@
 //! From emissions to frames of video files.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use decode::{Decoder, Video};
@@ -83,6 +84,39 @@ impl Episodes {
     /// Lets go of an episode of which no frame will be emitted any more.
     pub(super) fn forget(&mut self, episode_index: usize) {
         self.known.remove(&episode_index);
+    }
+
+    /// Takes it that nothing is known of where an episode's frames lie.
+    pub(super) fn give_up(&mut self, episode_index: usize) {
+        let none = self.fields.iter().map(|_| None).collect();
+        self.known.entry(episode_index).or_insert(none);
+    }
+
+    /// Where in their files the bytes of some frames lie.
+    pub(super) fn bytes_of(
+        &self,
+        frames: &SampleFrames,
+        decoder: &mut Decoder,
+    ) -> Vec<(Arc<str>, Vec<Range<u64>>)> {
+        let mut bytes = Vec::with_capacity(frames.len());
+        for field in frames {
+            let mut frames: Vec<FrameId> = field.iter().copied().flatten().collect();
+            frames.sort_unstable_by_key(|id| (id.gop.video, id.frame));
+            frames.dedup();
+            for of_video in frames.chunk_by(|a, b| a.gop.video == b.gop.video) {
+                let place = self.video(of_video[0].gop.video);
+                // What the matter is comes out when the frames are decoded.
+                let Ok(video) = self.cameras.open(place.camera(&self.cameras), decoder) else {
+                    continue;
+                };
+                let ranges = of_video.iter().flat_map(|id| {
+                    let frame = id.frame as usize;
+                    video.byte_ranges(frame..frame + 1)
+                });
+                bytes.push((Arc::clone(&place.path), ranges.collect()));
+            }
+        }
+        bytes
     }
 
     /// The frames that an emission wants: by field and row of its window, and as one list.

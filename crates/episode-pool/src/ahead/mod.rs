@@ -21,6 +21,8 @@ use pool_core::{Emission, Step};
 
 use crate::cameras::Cameras;
 use crate::course::Course;
+use crate::fetch::{FetchMeans, Fetches};
+use crate::{Error, FetchReport};
 use episodes::{Episodes, VideoPlace};
 pub(crate) use slot::Pictures;
 use slot::{Slot, Undone};
@@ -77,9 +79,18 @@ impl DecodeReport {
     }
 }
 
-/// The threads and the memory that a consumer may decode with.
+/// What a consumer may work with, and shares with the rank's others.
 #[derive(Debug, Clone)]
 pub(crate) struct Means {
+    /// None for a dataset without videos.
+    pub(crate) decode: Option<DecodeMeans>,
+    /// None for a dataset of this machine.
+    pub(crate) fetch: Option<FetchMeans>,
+}
+
+/// The threads and the memory that a consumer may decode with.
+#[derive(Debug, Clone)]
+pub(crate) struct DecodeMeans {
     pub(crate) threads: Arc<DecodeThreads>,
     /// The most memory that decoded frames may take, in bytes.
     pub(crate) budget_bytes: u64,
@@ -96,13 +107,16 @@ pub(crate) struct Ahead {
     /// What the course said and the consumer has yet to do.
     steps: VecDeque<Step>,
     num_emissions: usize,
+    /// What the course said next, of an episode of which too little is known yet.
+    put_off: Option<Step>,
     decoding: Option<Decoding>,
+    fetches: Option<Fetches>,
 }
 
 /// What a dataset with videos needs.
 #[derive(Debug)]
 struct Decoding {
-    means: Means,
+    means: DecodeMeans,
     shared: Arc<Shared>,
     episodes: Episodes,
     scheduler: Scheduler,
@@ -134,7 +148,8 @@ type SampleFrames = Box<[Box<[Option<FrameId>]>]>;
 pub(crate) enum Next {
     Admit(usize),
     Evict(usize),
-    Emit(Emission, SamplePictures),
+    /// With its pictures, or why they cannot be fetched.
+    Emit(Emission, Result<SamplePictures, Error>),
 }
 
 /// A sample's pictures: for every video field, in order, one for each row of its window.
@@ -151,14 +166,16 @@ impl SamplePictures {
 }
 
 impl Ahead {
-    /// `means` are none for a dataset without videos. Once `interrupted` is set, nothing more is decoded.
+    /// Once `interrupted` is set, nothing more is decoded or waited for.
     pub(crate) fn new(
         course: Course,
         cameras: &Arc<Cameras>,
-        means: Option<Means>,
+        means: Means,
         interrupted: Arc<AtomicBool>,
     ) -> Self {
-        let decoding = means.map(|means| Decoding {
+        let fetches = means.fetch;
+        let fetches = fetches.map(|means| Fetches::new(means, &course, cameras, &interrupted));
+        let decoding = means.decode.map(|means| Decoding {
             scheduler: Scheduler::new(means.budget_bytes),
             max_horizon_frames: (MAX_HORIZON_FRAMES / means.num_consumers.max(1))
                 .max(MIN_HORIZON_FRAMES),
@@ -181,13 +198,16 @@ impl Ahead {
             course,
             steps: VecDeque::new(),
             num_emissions: 0,
+            put_off: None,
             decoding,
+            fetches,
         }
     }
 
     /// The number of samples still to come.
     pub(crate) fn remaining(&self) -> u64 {
-        self.course.remaining() + self.num_emissions as u64
+        let put_off = u64::from(self.put_off.as_ref().is_some_and(is_emission));
+        self.course.remaining() + self.num_emissions as u64 + put_off
     }
 
     /// What was done so far, without the frames used.
@@ -211,18 +231,40 @@ impl Ahead {
     pub(crate) fn next(&mut self, decoder: &mut Decoder) -> Option<Next> {
         self.look_ahead(decoder);
         match self.steps.pop_front()? {
-            Step::Admit { episode_index } => Some(Next::Admit(episode_index)),
-            Step::Evict { episode_index } => Some(Next::Evict(episode_index)),
+            Step::Admit { episode_index } => {
+                if let Some(fetches) = &mut self.fetches {
+                    fetches.admit(episode_index);
+                }
+                Some(Next::Admit(episode_index))
+            }
+            Step::Evict { episode_index } => {
+                if let Some(fetches) = &mut self.fetches {
+                    fetches.evict(episode_index);
+                }
+                Some(Next::Evict(episode_index))
+            }
             Step::Emit(emission) => {
                 self.num_emissions -= 1;
-                let pictures = self
-                    .decoding
-                    .as_mut()
-                    .map(Decoding::take_sample)
-                    .unwrap_or_default();
+                let pictures = match (&mut self.decoding, &mut self.fetches) {
+                    (Some(decoding), fetches) => {
+                        decoding.take_sample(&emission, fetches.as_mut(), decoder)
+                    }
+                    (None, _) => Ok(SamplePictures::default()),
+                };
                 Some(Next::Emit(emission, pictures))
             }
         }
+    }
+
+    /// What is fetched ahead; none for a dataset of this machine.
+    pub(crate) fn fetches(&mut self) -> Option<&mut Fetches> {
+        self.fetches.as_mut()
+    }
+
+    /// What fetching has cost so far.
+    pub(crate) fn fetch_report(&self) -> FetchReport {
+        let fetches = self.fetches.as_ref();
+        fetches.map(Fetches::report).unwrap_or_default()
     }
 
     /// Lets go of the pictures of the sample that was emitted last, but for those that others will want. Whoever has yet to write them
@@ -251,12 +293,21 @@ impl Ahead {
             && decoding.num_opened() < opened + MAX_OPENS_PER_STEP
             && decoding.scheduler.num_waiting_uses() < decoding.max_horizon_frames
         {
-            let Some(step) = self.course.next() else {
+            let Some(step) = self.put_off.take().or_else(|| self.course.next()) else {
                 break;
             };
             match step {
                 Step::Emit(emission) => {
-                    decoding.push(&emission, decoder);
+                    if let Some(fetches) = &mut self.fetches
+                        && !fetches.is_mapped(emission.episode_index)
+                    {
+                        if !self.steps.is_empty() {
+                            self.put_off = Some(step);
+                            break;
+                        }
+                        fetches.wait_mapped(emission.episode_index);
+                    }
+                    decoding.push(&emission, self.fetches.as_ref(), decoder);
                     self.num_emissions += 1;
                     moved += 1;
                 }
@@ -280,9 +331,18 @@ impl Decoding {
     }
 
     /// Takes note of what an emission will want.
-    fn push(&mut self, emission: &Emission, decoder: &mut Decoder) {
+    fn push(&mut self, emission: &Emission, fetches: Option<&Fetches>, decoder: &mut Decoder) {
+        let episode_index = emission.episode_index;
         let before = decoder.stats();
+        if fetches.is_some_and(|fetches| fetches.is_lost(episode_index)) {
+            self.episodes.give_up(episode_index);
+        }
         let (frames, wanted) = self.episodes.frames_of(emission, decoder);
+        if let Some(fetches) = fetches.filter(|fetches| !fetches.is_whole(episode_index)) {
+            for (file, ranges) in self.episodes.bytes_of(&frames, decoder) {
+                fetches.want(episode_index, &file, &ranges);
+            }
+        }
         self.shared.count(before, decoder.stats());
         self.scheduler.push(&wanted);
         self.samples.push_back(frames);
@@ -335,19 +395,30 @@ impl Decoding {
         });
     }
 
-    /// The pictures of the next sample, which is scheduled.
-    fn take_sample(&mut self) -> SamplePictures {
+    /// The pictures of the next sample, which is scheduled. Waits until their bytes are at hand.
+    fn take_sample(
+        &mut self,
+        emission: &Emission,
+        fetches: Option<&mut Fetches>,
+        decoder: &mut Decoder,
+    ) -> Result<SamplePictures, Error> {
         let frames = self
             .samples
             .pop_front()
             .expect("every emission in `steps` has its frames here");
+        if let Some(fetches) = fetches
+            && !fetches.is_whole(emission.episode_index)
+        {
+            let wanted = self.episodes.bytes_of(&frames, decoder);
+            fetches.wait_bytes(emission, &wanted)?;
+        }
         let slot_of = |frame: &Option<FrameId>| frame.and_then(|id| self.slots.get(&id).cloned());
-        SamplePictures {
+        Ok(SamplePictures {
             fields: frames
                 .iter()
                 .map(|field| Pictures::new(field.iter().map(slot_of).collect()))
                 .collect(),
-        }
+        })
     }
 }
 

@@ -9,11 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use super::CachedReader;
 use super::piece::{self, FilePieces, Piece, Spec, State};
 use super::store::{Claim, Store};
-use super::{CacheOptions, CachedReader};
 use crate::remote::Remote;
-use crate::{Error, Reader, Source};
+use crate::{CacheOptions, Error, Reader, Source};
 
 /// How long a thread is idle before it looks what other processes have done meanwhile.
 const IDLE: Duration = Duration::from_millis(100);
@@ -308,6 +308,13 @@ impl Lease {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.bytes == 0
+    }
+
+    /// Whether all of it is at hand.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let is_here = |piece: &Arc<Piece>| matches!(*piece.state(), State::Here);
+        matches!(&*lock(&self.terms.pieces), Granted::Yes(pieces) if pieces.iter().all(is_here))
     }
 
     /// Says that a range of a file will be read before what was not asked for yet.

@@ -21,8 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use super::CacheOptions;
-use crate::Error;
+use crate::{CacheOptions, Error};
 
 const FOLDER: &str = "episode-pool-cache-v1";
 const ALIVE: &str = "alive";

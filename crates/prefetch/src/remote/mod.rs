@@ -133,6 +133,11 @@ impl Remote {
         Ok(stat)
     }
 
+    /// A file's size, where it is known already.
+    pub(crate) fn listed_size(&self, key: &str) -> Option<u64> {
+        lock(&self.files).get(key).map(|stat| stat.size)
+    }
+
     /// Reads a part of a file.
     ///
     /// Gives up once `stop` is set.
