@@ -11,6 +11,7 @@ use episode_pool::{Builder, EpisodePool};
 
 use crate::cmd::Command;
 use crate::error::Error;
+use crate::remote::RemoteArgs;
 
 /// Streams LeRobotDataset v3, shuffled across a pool of whole episodes.
 ///
@@ -128,6 +129,9 @@ pub(crate) struct LoaderArgs {
     /// With --shard-unit file: the number of groups that data files are put in. [default: each file is one]
     #[arg(long, value_name = "SHARDS", help_heading = "Consumer")]
     max_num_shards: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 }
 
 impl LoaderArgs {
@@ -158,7 +162,7 @@ impl LoaderArgs {
         if let Some(shards) = self.max_num_shards {
             builder = builder.max_num_shards(shards.get());
         }
-        Ok(builder)
+        Ok(self.remote.apply(builder))
     }
 
     /// The ranks as the options say, else as the environment does.

@@ -15,6 +15,7 @@ mod memory;
 mod mixing;
 mod percentiles;
 mod pictures;
+mod remote;
 mod sheet;
 mod table;
 

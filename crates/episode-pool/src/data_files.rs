@@ -1,13 +1,16 @@
 //! Data files that are open, each with its footer parsed once.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
+#[cfg(feature = "remote")]
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataset::{DataFile, Episode, EpisodeRows};
 
 use crate::Error;
 use crate::pool::Dataset;
-use crate::storage::SourceStorage;
+use crate::storage::CountedStorage;
 
 /// Data files kept open.
 ///
@@ -23,6 +26,7 @@ type Slot = Arc<Mutex<Option<DataFile>>>;
 pub(crate) struct DataFiles {
     /// Most recently used last.
     open: Mutex<VecDeque<(usize, Slot)>>,
+    bytes_read: Arc<AtomicU64>,
 }
 
 impl DataFiles {
@@ -34,7 +38,10 @@ impl DataFiles {
             let file = match place {
                 Some(file) => file,
                 None => {
-                    let storage = SourceStorage(&dataset.bulk);
+                    let storage = CountedStorage {
+                        source: &dataset.bulk,
+                        count: &self.bytes_read,
+                    };
                     let file = dataset
                         .metadata
                         .open_data_file(&storage, episode.data_file())?;
@@ -47,6 +54,12 @@ impl DataFiles {
             episode_index: episode.episode_index(),
             source,
         })
+    }
+
+    /// The bytes read so far, footers included.
+    #[cfg(feature = "remote")]
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
     }
 
     fn slot(&self, file: usize) -> Slot {

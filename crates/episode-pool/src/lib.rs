@@ -36,7 +36,7 @@ pub use batch::{Batch, Batches};
 pub use builder::{Builder, Fetch, FrameType, OnFetchError, Options};
 pub use epoch::{Epoch, EpochReport};
 pub use error::Error;
-pub use fetch_report::{FetchReport, LeftOut};
+pub use fetch_report::{FetchReport, FetchTotals, LeftOut};
 pub use loader::{Loader, LoaderEpoch, LoaderOptions, NotYet};
 pub use pool::EpisodePool;
 pub use sample::{Fields, Sample};

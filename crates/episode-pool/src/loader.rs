@@ -11,9 +11,12 @@ use pool_core::{Coverage, CoverageReport};
 use resume::{EpochEnd, State};
 
 use crate::ahead::Means;
+use crate::fetch::FetchMeans;
 use crate::leg::{Leg, Lineup, RunOptions, run_options};
 use crate::pool::Dataset;
-use crate::{Batch, Batches, EpisodePool, Epoch, EpochReport, Error, StateDict, Warning};
+use crate::{
+    Batch, Batches, EpisodePool, Epoch, EpochReport, Error, FetchTotals, StateDict, Warning,
+};
 
 /// The most batches that a worker may make ahead: each holds its decoded frames.
 const MAX_PREFETCH_BATCHES: usize = 1024;
@@ -321,6 +324,14 @@ impl Loader {
             let dataset = Arc::clone(&self.pool.dataset);
             Epoch::new(dataset, leg.epoch, course, owned, skipped, means)
         })
+    }
+
+    /// What fetching from a remote source has cost so far, over all workers and epochs.
+    #[must_use]
+    pub fn fetch_totals(&self) -> FetchTotals {
+        let means = self.means.lock().unwrap_or_else(PoisonError::into_inner);
+        let fetch = means.as_ref().and_then(|means| means.fetch.as_ref());
+        fetch.map(FetchMeans::totals).unwrap_or_default()
     }
 
     /// The threads that the workers share.

@@ -10,7 +10,7 @@ use pool_core::Emission;
 use crate::cameras::Cameras;
 use crate::course::Course;
 use crate::pool::Dataset;
-use crate::{Error, FetchReport};
+use crate::{Error, FetchReport, FetchTotals};
 
 #[derive(Debug, Clone)]
 pub(crate) enum FetchMeans {}
@@ -22,6 +22,10 @@ impl FetchMeans {
     #[expect(clippy::unnecessary_wraps, reason = "its namesake may fail")]
     pub(crate) fn start(_: &Dataset) -> Result<Option<Self>, Error> {
         Ok(None)
+    }
+
+    pub(crate) fn totals(&self) -> FetchTotals {
+        match *self {}
     }
 }
 

@@ -9,7 +9,9 @@ use std::time::{Instant, SystemTime};
 use clap::{Args, ValueEnum};
 use episode_pool::dataset::Metadata;
 use episode_pool::pool_core::Topology;
-use episode_pool::{Batch, EpisodePool, EpochReport, Loader, LoaderEpoch, LoaderOptions};
+use episode_pool::{
+    Batch, EpisodePool, EpochReport, FetchTotals, Loader, LoaderEpoch, LoaderOptions,
+};
 use serde::Serialize;
 
 use crate::args::{BatchArgs, Label};
@@ -21,6 +23,7 @@ use crate::json;
 use crate::measure::{self, DecodeSummary, Measured, VideoCacheSummary};
 use crate::memory;
 use crate::percentiles::Percentiles;
+use crate::remote::{FetchSummary, RemoteArgs, Stalls};
 use crate::table::count;
 
 /// The version of the JSON's layout: raised when a member changes its meaning or goes.
@@ -86,6 +89,9 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     frames: FrameArgs,
+
+    #[command(flatten)]
+    remote: RemoteArgs,
 
     /// Print the JSON as well, in place of the summary.
     #[arg(long)]
@@ -210,8 +216,8 @@ impl BenchArgs {
             .with_worker(0, self.num_workers)
             .map_err(Error::Topology)?;
         let builder = || {
-            self.frames
-                .apply(EpisodePool::builder(&self.path))
+            self.remote
+                .apply(self.frames.apply(EpisodePool::builder(&self.path)))
                 .topology(topology)
                 .episode_pool_size(self.episode_pool_size.get())
                 .seed(self.seed)
@@ -253,6 +259,7 @@ struct Run {
     /// The epochs that were begun.
     epochs: u64,
     reports: Vec<EpochReport>,
+    fetched: FetchTotals,
 }
 
 impl Run {
@@ -299,6 +306,7 @@ impl Run {
             measured,
             epochs,
             reports,
+            fetched: loader.fetch_totals(),
         })
     }
 }
@@ -402,20 +410,18 @@ struct Results {
     p95_sample_latency_ms: Option<f64>,
     p99_sample_latency_ms: Option<f64>,
     peak_rss_bytes: Option<u64>,
-    /// Over a network; a local source fetches nothing.
+    /// Over a network, and over the whole run, warm-up batches and those made ahead included; so are all that follow.
     bytes_fetched: u64,
     stalls: Stalls,
-    /// Over the whole run, warm-up batches and those made ahead included; so is `decode`.
+    requests: u64,
+    retries: u64,
+    bytes_needed: u64,
+    amplification: f64,
+    cache_hit_rate: f64,
+    bytes_not_kept: u64,
     video_decoder_cache: VideoCacheSummary,
     decode: DecodeSummary,
     epochs_begun: u64,
-}
-
-/// Waits for bytes from a network.
-#[derive(Debug, Serialize)]
-struct Stalls {
-    count: u64,
-    seconds: f64,
 }
 
 impl Results {
@@ -425,7 +431,9 @@ impl Results {
             measured,
             epochs,
             reports,
+            fetched,
         } = run;
+        let fetch = FetchSummary::new(fetched, &reports);
         let wallclock_s = measured.elapsed.as_secs_f64();
         let camera_frames = measured.samples * camera_frames_per_sample;
         let latencies_ms = Percentiles::new(measured.sample_latencies_ms);
@@ -442,11 +450,14 @@ impl Results {
             p95_sample_latency_ms: latencies_ms.at(95),
             p99_sample_latency_ms: latencies_ms.at(99),
             peak_rss_bytes: memory::peak_rss_bytes(),
-            bytes_fetched: 0,
-            stalls: Stalls {
-                count: 0,
-                seconds: 0.0,
-            },
+            bytes_fetched: fetch.bytes_fetched,
+            stalls: fetch.stalls,
+            requests: fetch.requests,
+            retries: fetch.retries,
+            bytes_needed: fetch.bytes_needed,
+            amplification: fetch.amplification,
+            cache_hit_rate: fetch.cache_hit_rate,
+            bytes_not_kept: fetch.bytes_not_kept,
             video_decoder_cache: VideoCacheSummary::new(&reports),
             decode: DecodeSummary::new(&reports),
             epochs_begun: epochs,
@@ -609,6 +620,17 @@ impl Report<'_> {
         }
         if let Some(bytes) = results.peak_rss_bytes {
             writeln!(out, "  peak memory     {:.1} MB", bytes as f64 / 1e6)?;
+        }
+        if results.bytes_fetched > 0 {
+            writeln!(
+                out,
+                "  fetched         {:.1} MB in {}, {:.3} times what was needed; {} of {:.3} s in all",
+                results.bytes_fetched as f64 / 1e6,
+                count(results.requests, "request"),
+                results.amplification,
+                count(results.stalls.count, "stall"),
+                results.stalls.seconds,
+            )?;
         }
         writeln!(out, "  written to      {}, and .csv", json.display())
     }

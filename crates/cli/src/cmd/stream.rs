@@ -25,6 +25,7 @@ use crate::json;
 use crate::measure::{self, DecodeSummary, Measured, VideoCacheSummary};
 use crate::memory;
 use crate::percentiles::Percentiles;
+use crate::remote::FetchSummary;
 use crate::table::{count, thousands};
 
 /// What to run, and what to tell of it.
@@ -225,6 +226,11 @@ pub(crate) fn run(args: &StreamArgs, out: &mut impl Write) -> Result<(), Error> 
         let coverage = summary.coverage_report;
         let is_as_selected =
             coverage.exactly_once || (skipped > 0 && coverage.emitted + skipped == owned);
+        let left_out = summary.fetch.episodes_left_out.iter();
+        let left_out: u64 = left_out.map(|left_out| left_out.frames).sum();
+        let is_as_selected = is_as_selected
+            || (args.loader.remote.may_leave_out()
+                && coverage.emitted + skipped + left_out == owned);
         if is_at_the_end && is_exact && !is_as_selected {
             return Err(Error::Coverage { coverage });
         }
@@ -578,6 +584,7 @@ struct Summary {
     peak_rss_bytes: Option<u64>,
     video_decoder_cache: VideoCacheSummary,
     decode: DecodeSummary,
+    fetch: FetchSummary,
     epoch_end: EpochEndSummary,
     coverage: CoverageSummary,
     #[serde(skip)]
@@ -635,6 +642,7 @@ impl Summary {
             peak_rss_bytes: memory::peak_rss_bytes(),
             video_decoder_cache: VideoCacheSummary::new(&reports),
             decode: DecodeSummary::new(&reports),
+            fetch: FetchSummary::new(loader.fetch_totals(), &reports),
             epoch_end: EpochEndSummary {
                 mode: EpochEnd::from(args.progress.epoch_end).to_string(),
                 frames_dropped: loader.num_dropped(),
@@ -687,6 +695,27 @@ impl Summary {
                 count(decode.frames_decoded, "frame"),
                 count(decode.gops_decoded, "pass"),
                 thousands(decode.frames_used),
+            )?;
+        }
+        let fetch = &self.fetch;
+        if fetch.bytes_fetched > 0 {
+            writeln!(
+                out,
+                "  fetched         {:.1} MB in {}, {:.3} times what was needed; {} of {:.3} s in all",
+                fetch.bytes_fetched as f64 / 1e6,
+                count(fetch.requests, "request"),
+                fetch.amplification,
+                count(fetch.stalls.count, "stall"),
+                fetch.stalls.seconds,
+            )?;
+        }
+        for left_out in &fetch.episodes_left_out {
+            writeln!(
+                out,
+                "  left out        {} of episode {}: {}",
+                count(left_out.frames, "frame"),
+                left_out.episode_index,
+                left_out.reason,
             )?;
         }
         writeln!(out, "  coverage        {}", self.coverage_report)

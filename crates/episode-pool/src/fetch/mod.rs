@@ -14,14 +14,14 @@ use std::time::Instant;
 
 use dataset::EpisodeRows;
 use pool_core::{Emission, Step};
-use prefetch::{FetchThreads, Fetcher};
+use prefetch::{FetchStats, FetchThreads, Fetcher, Source};
 
 use crate::builder::OnFetchError;
 use crate::cameras::Cameras;
 use crate::course::Course;
 use crate::data_files::DataFiles;
 use crate::pool::Dataset;
-use crate::{Error, FetchReport, LeftOut};
+use crate::{Error, FetchReport, FetchTotals, LeftOut};
 use episode::EpisodeFetch;
 
 /// The threads that fetch for all workers of a rank, and the files that they read rows from.
@@ -29,6 +29,9 @@ use episode::EpisodeFetch;
 pub(crate) struct FetchMeans {
     threads: Arc<FetchThreads>,
     data_files: Arc<DataFiles>,
+    source: Source,
+    /// What the source had been asked before.
+    before: FetchStats,
 }
 
 impl FetchMeans {
@@ -40,7 +43,22 @@ impl FetchMeans {
         Ok(Some(Self {
             threads: Arc::new(FetchThreads::start(&dataset.bulk, &dataset.options.cache)?),
             data_files: Arc::default(),
+            source: dataset.bulk.clone(),
+            before: dataset.bulk.fetch_stats(),
         }))
+    }
+
+    /// What fetching has cost since the start.
+    pub(crate) fn totals(&self) -> FetchTotals {
+        let (now, cache) = (self.source.fetch_stats(), self.fetcher().stats());
+        FetchTotals {
+            requests: now.requests - self.before.requests,
+            retries: now.retries - self.before.retries,
+            bytes_fetched: now.bytes_fetched - self.before.bytes_fetched,
+            bytes_needed: cache.bytes_needed + self.data_files.bytes_read(),
+            bytes_found: cache.bytes_found,
+            bytes_not_kept: cache.bytes_not_kept,
+        }
     }
 
     pub(crate) fn fetcher(&self) -> &Fetcher {
