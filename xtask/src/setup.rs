@@ -84,13 +84,15 @@ trait Machine {
     fn has_program(&self, name: &str) -> bool;
 }
 
-/// What the tests run beside FFmpeg, and Debian's packages with it: a SLURM of one node, and a reader of shell scripts.
-const TEST_PROGRAMS: [(&str, &str); 5] = [
+/// What the tests run beside FFmpeg, and Debian's packages with it: a SLURM of one node, a reader of shell scripts, and
+/// a web server.
+const TEST_PROGRAMS: [(&str, &str); 6] = [
     ("slurmctld", "slurm-wlm"),
     ("slurmd", "slurm-wlm"),
     ("sbatch", "slurm-client"),
     ("munged", "munge"),
     ("shellcheck", "shellcheck"),
+    ("nginx", "nginx-light"),
 ];
 
 /// What stands between this machine and a build.

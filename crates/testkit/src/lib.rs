@@ -3,7 +3,10 @@
 
 pub mod code;
 pub mod fixtures;
+pub mod nginx;
 pub mod picture;
+#[cfg(feature = "s3")]
+pub mod s3;
 pub mod server;
 pub mod slurm;
 pub mod video;

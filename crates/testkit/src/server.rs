@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -61,7 +61,22 @@ struct Shared {
     stopped: AtomicBool,
     requests: Mutex<Vec<Request>>,
     faults: Mutex<Faults>,
+    line: Mutex<Line>,
 }
+
+/// The line to the client.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// How long an answer takes to begin.
+    delay: Duration,
+    /// For all connections together; none where it is as fast as can be.
+    bytes_per_s: Option<f64>,
+    /// When what has been sent so far is through.
+    free_at: Instant,
+}
+
+/// What is sent at once over a slow line.
+const CHUNK_BYTES: usize = 64 << 10;
 
 impl Server {
     /// Serves the files below `root`: at `/files/`, and by the Hub's routes as the dataset and the bucket [`REPOSITORY`].
@@ -78,6 +93,11 @@ impl Server {
             stopped: AtomicBool::new(false),
             requests: Mutex::default(),
             faults: Mutex::new(Box::new(|_| Fault::None)),
+            line: Mutex::new(Line {
+                delay: Duration::ZERO,
+                bytes_per_s: None,
+                free_at: Instant::now(),
+            }),
         });
         let acceptor = thread::spawn({
             let shared = Arc::clone(&shared);
@@ -116,6 +136,16 @@ impl Server {
     /// Says what is to be done with each request from now on.
     pub fn set_faults(&self, faults: impl FnMut(&Request) -> Fault + Send + 'static) {
         *lock(&self.shared.faults) = Box::new(faults);
+    }
+
+    /// Makes the line as slow as one to another continent: every answer begins after `delay`, and all bodies together come at `bytes_per_s`.
+    /// For benches; no test depends on it.
+    pub fn set_line(&self, delay: Duration, bytes_per_s: f64) {
+        *lock(&self.shared.line) = Line {
+            delay,
+            bytes_per_s: Some(bytes_per_s),
+            free_at: Instant::now(),
+        };
     }
 
     /// The requests that came so far.
@@ -179,6 +209,8 @@ impl Shared {
         while let Ok(Some((request, body))) = read_request(&mut reading) {
             lock(&self.requests).push(request.clone());
             let fault = (lock(&self.faults))(&request);
+            let delay = lock(&self.line).delay;
+            thread::sleep(delay);
             if self.answer(&mut stream, &request, &body, fault).is_err() {
                 break;
             }
@@ -228,7 +260,25 @@ impl Shared {
             stream.write_all(&answer.body[..len.min(answer.body.len())])?;
             return Err(closed());
         }
-        stream.write_all(&answer.body)
+        self.send(stream, &answer.body)
+    }
+
+    /// Sends a body as fast as the line is.
+    fn send(&self, stream: &mut TcpStream, body: &[u8]) -> io::Result<()> {
+        for chunk in body.chunks(CHUNK_BYTES) {
+            let through_at = {
+                let mut line = lock(&self.line);
+                let Some(bytes_per_s) = line.bytes_per_s else {
+                    return stream.write_all(body);
+                };
+                let takes = Duration::from_secs_f64(chunk.len() as f64 / bytes_per_s);
+                line.free_at = line.free_at.max(Instant::now()) + takes;
+                line.free_at
+            };
+            thread::sleep(through_at.saturating_duration_since(Instant::now()));
+            stream.write_all(chunk)?;
+        }
+        Ok(())
     }
 
     fn route(&self, request: &Request, body: &[u8], range: Option<(u64, u64)>) -> Answer {

@@ -3,26 +3,7 @@
 use prefetch::Source;
 use testkit::server::{COMMIT, Fault, REPOSITORY, Server};
 
-use crate::support::{assert_same_files, folder, quick, read};
-
-/// Tests that need a variable run themselves in a process that has it.
-fn with_env(test: &str, vars: &[(&str, &str)]) {
-    let this = std::env::current_exe().unwrap();
-    let mut command = std::process::Command::new(this);
-    command
-        .args([test, "--exact", "--nocapture"])
-        .envs(vars.iter().copied());
-    let output = command.env("IN_CHILD", "1").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
-}
-
-fn in_child() -> bool {
-    std::env::var_os("IN_CHILD").is_some()
-}
+use crate::support::{assert_same_files, folder, in_child, quick, read, with_env};
 
 #[test]
 fn the_hub_gives_the_same_bytes_as_the_folder() {

@@ -10,4 +10,6 @@ mod http;
 mod hub;
 mod local;
 #[cfg(feature = "remote")]
+mod servers;
+#[cfg(feature = "remote")]
 mod support;

@@ -10,15 +10,19 @@ use tempfile::TempDir;
 /// A folder with three files; the last is larger than one window.
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
+    fill(folder.path());
+    folder
+}
+
+pub(crate) fn fill(folder: &Path) {
     let write = |key: &str, bytes: &[u8]| {
-        let path = folder.path().join(key);
+        let path = folder.join(key);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     };
     write("meta/info.json", b"{}");
     write("data/chunk-000/file 1+%.bin", b"a name to be escaped");
     write("data/chunk-000/file-000.bin", &big());
-    folder
 }
 
 pub(crate) fn big() -> Vec<u8> {
@@ -60,4 +64,23 @@ pub(crate) fn assert_read(source: &Source, key: &str, expected: &[u8]) {
         Ok(bytes) => assert!(bytes == expected, "{key}: other bytes"),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Tests that need a variable run themselves in a process that has it.
+pub(crate) fn with_env(test: &str, vars: &[(&str, &str)]) {
+    let this = std::env::current_exe().unwrap();
+    let mut command = std::process::Command::new(this);
+    command
+        .args([test, "--exact", "--nocapture"])
+        .envs(vars.iter().copied());
+    let output = command.env("IN_CHILD", "1").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+pub(crate) fn in_child() -> bool {
+    std::env::var_os("IN_CHILD").is_some()
 }
