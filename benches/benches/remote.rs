@@ -23,6 +23,7 @@ struct Row {
     fetch: Fetch,
     prefetch_episodes: usize,
     num_workers: usize,
+    has_index: bool,
 }
 
 fn main() {
@@ -32,31 +33,31 @@ fn main() {
         "| how | open | first batch | samples/s | waited | stalls | stalled | fetched | needed | ratio | requests |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     );
+    let row = |name, fetch, prefetch_episodes, num_workers, has_index| Row {
+        name,
+        fetch,
+        prefetch_episodes,
+        num_workers,
+        has_index,
+    };
     for row in [
-        Row {
-            name: "ranges",
-            fetch: Fetch::Ranges,
-            prefetch_episodes: 8,
-            num_workers: 0,
-        },
-        Row {
-            name: "ranges, 2 workers",
-            fetch: Fetch::Ranges,
-            prefetch_episodes: 8,
-            num_workers: 2,
-        },
-        Row {
-            name: "ranges, only the next episode",
-            fetch: Fetch::Ranges,
-            prefetch_episodes: 1,
-            num_workers: 0,
-        },
-        Row {
-            name: "whole files",
-            fetch: Fetch::Files,
-            prefetch_episodes: 8,
-            num_workers: 0,
-        },
+        row("ranges, with an index", Fetch::Ranges, 8, 0, true),
+        row(
+            "ranges, with an index, 2 workers",
+            Fetch::Ranges,
+            8,
+            2,
+            true,
+        ),
+        row("ranges", Fetch::Ranges, 8, 0, false),
+        row(
+            "ranges, only the next episode ahead",
+            Fetch::Ranges,
+            1,
+            0,
+            false,
+        ),
+        row("whole files", Fetch::Files, 8, 0, false),
     ] {
         row.measure(&root);
     }
@@ -73,8 +74,14 @@ fn dataset() -> PathBuf {
 impl Row {
     fn measure(&self, root: &std::path::Path) {
         let server = Server::start(root);
-        server.set_line(DELAY, BYTES_PER_S);
         let cache = tempfile::tempdir().expect("a folder for the cache");
+        if self.has_index {
+            let pool = EpisodePool::builder(server.files_url()).cache_dir(cache.path());
+            let pool = pool.build().expect("the dataset is whole");
+            pool.write_index(None, &|_, _| {})
+                .expect("every file opens");
+        }
+        server.set_line(DELAY, BYTES_PER_S);
         let started = Instant::now();
         let topology = episode_pool::pool_core::Topology::new(0, 1, 0, self.num_workers);
         let pool = EpisodePool::builder(server.files_url())

@@ -16,6 +16,10 @@ pub(crate) struct RemoteArgs {
     #[arg(long, value_name = "URL", help_heading = "Remote sources")]
     data_root: Option<String>,
 
+    /// An index of the dataset's files. [default: what `episode-pool index` has made, else meta/episode-pool.index of the dataset]
+    #[arg(long, value_name = "FILE", help_heading = "Remote sources")]
+    index: Option<PathBuf>,
+
     /// The folder in which fetched video is kept while it is needed, on a disk of this machine. [default: EPISODE_POOL_CACHE, else
     /// ~/.cache/episode-pool]
     #[arg(long, value_name = "DIR", help_heading = "Remote sources")]
@@ -129,6 +133,9 @@ impl RemoteArgs {
             });
         if let Some(url) = &self.data_root {
             builder = builder.data_root(url);
+        }
+        if let Some(path) = &self.index {
+            builder = builder.index(path);
         }
         if let Some(dir) = &self.cache_dir {
             builder = builder.cache_dir(dir);

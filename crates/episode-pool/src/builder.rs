@@ -129,6 +129,7 @@ pub struct Options {
 /// | `decode_ahead_bytes` | 512 MiB | frames decoded once for all samples that will want them soon; more saves decoding, most of all with long GOPs |
 /// | `video_decoder_cache_size` | (pool + 1) x cameras, at most 128, and 512 over the rank's workers; for a remote source twice as many, and 4096 | the pool's working set, within usual limits on open files, of which remote ones take none |
 /// | `data_root` | the source itself | |
+/// | `index` | the one in the cache's folder, else `meta/episode-pool.index` of the dataset, else none | |
 /// | `source_options` | 6 attempts, 30 s of silence, 16 requests at once | |
 /// | `cache_dir` | `EPISODE_POOL_CACHE`, else a folder in the user's caches | |
 /// | `cache_bytes` | 32 GiB | |
@@ -141,6 +142,7 @@ pub struct Options {
 pub struct Builder {
     source: String,
     data_root: Option<String>,
+    index: Option<PathBuf>,
     source_options: SourceOptions,
     filter: Filter,
     keep_ranges_file: Option<PathBuf>,
@@ -155,6 +157,7 @@ impl Builder {
         Self {
             source,
             data_root: None,
+            index: None,
             source_options: SourceOptions::default(),
             filter: Filter::default(),
             keep_ranges_file: None,
@@ -326,6 +329,12 @@ impl Builder {
         self
     }
 
+    /// An index of a remote dataset's files, made by [`EpisodePool::write_index`], so that none need be asked for its header.
+    pub fn index(mut self, path: impl Into<PathBuf>) -> Self {
+        self.index = Some(path.into());
+        self
+    }
+
     /// How remote sources are asked: attempts, patience, requests at once.
     pub fn source_options(mut self, options: SourceOptions) -> Self {
         self.source_options = options;
@@ -439,6 +448,13 @@ impl Builder {
             .decoder_cache_size
             .unwrap_or_else(|| self.default_decoders(num_cameras, bulk.is_remote()));
 
+        #[cfg(feature = "remote")]
+        let index_warning = {
+            let chosen = self.index.as_deref();
+            crate::index::find(&bulk, chosen, &self.options.cache.dir)?
+        };
+        #[cfg(not(feature = "remote"))]
+        let index_warning: Option<Warning> = None;
         check_cache(&self.options, &bulk, &metadata, &selection)?;
 
         let last_episodes = cameras::last_episodes(&metadata);
@@ -448,6 +464,7 @@ impl Builder {
             .cloned()
             .map(Warning::Dataset)
             .collect();
+        warnings.extend(index_warning);
         warnings.extend(selection.warnings().iter().cloned().map(Warning::Planning));
         warnings.extend(
             self.buffer_size

@@ -156,6 +156,15 @@ pub enum Error {
         source: prefetch::Error,
     },
 
+    /// A file could not be opened to be indexed.
+    #[error("cannot index `{file}`")]
+    Index {
+        /// The file.
+        file: String,
+        /// What its layer said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+
     /// The bytes of a frame could not be fetched.
     #[error("cannot fetch the cameras of episode {episode_index}, frame {frame_index}")]
     Fetch {

@@ -25,6 +25,8 @@ mod fetch;
 #[path = "no_fetch.rs"]
 mod fetch;
 mod fetch_report;
+#[cfg(feature = "remote")]
+mod index;
 mod keep_ranges;
 mod leg;
 mod resident;
@@ -37,6 +39,8 @@ pub use builder::{Builder, Fetch, FrameType, OnFetchError, Options};
 pub use epoch::{Epoch, EpochReport};
 pub use error::Error;
 pub use fetch_report::{FetchReport, FetchTotals, LeftOut};
+#[cfg(feature = "remote")]
+pub use index::IndexReport;
 pub use loader::{Loader, LoaderEpoch, LoaderOptions, NotYet};
 pub use pool::EpisodePool;
 pub use sample::{Fields, Sample};

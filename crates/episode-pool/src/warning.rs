@@ -1,6 +1,7 @@
 //! What a user should know and may ignore.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::state_dict::{Difference, listed};
 
@@ -18,6 +19,13 @@ pub enum Warning {
         buffer_size: usize,
         /// The pool's size, which took its place.
         episode_pool_size: usize,
+    },
+    /// An index of the dataset's files was found and is of no use.
+    IndexNotUsed {
+        /// The index's file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
     },
     /// Ranks take different numbers of batches in an epoch, and `epoch_end` is exact.
     UnevenRanks {
@@ -70,6 +78,11 @@ impl fmt::Display for Warning {
                 f,
                 "`buffer_size` = {buffer_size} has no effect: frames are drawn from a pool of {episode_pool_size} whole \
                  episodes; set `episode_pool_size` instead"
+            ),
+            Self::IndexNotUsed { path, reason } => write!(
+                f,
+                "the index `{}` is not used, and each file is asked for its header: {reason}; make it anew with `episode-pool index`",
+                path.display()
             ),
             Self::UnevenRanks {
                 fewest_rank,

@@ -80,6 +80,15 @@ pub enum Error {
         max_bytes: u64,
     },
 
+    /// An index of a dataset's files cannot be read or written.
+    #[error("cannot use the index `{path}`: {reason}; make it anew with `episode-pool index`")]
+    Index {
+        /// The index's file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+
     /// There is nothing to fetch from a directory.
     #[error("`{path}` is a directory of this machine, from which nothing needs to be fetched")]
     NothingToFetch {
@@ -151,6 +160,7 @@ impl Error {
                 source.kind()
             }
             Self::CacheTooSmall { .. } => io::ErrorKind::QuotaExceeded,
+            Self::Index { .. } => io::ErrorKind::InvalidData,
             Self::Remote { kind, .. } => *kind,
             Self::NotBuiltIn { .. } | Self::CannotList { .. } => io::ErrorKind::Unsupported,
             Self::Url { .. }

@@ -18,4 +18,6 @@ pub use cache::{CacheStats, FetchThreads, Fetcher, Lease};
 pub use cache_options::CacheOptions;
 pub use error::Error;
 pub use options::{FetchStats, SourceOptions};
+#[cfg(feature = "remote")]
+pub use remote::IndexWriter;
 pub use source::{Reader, Source};

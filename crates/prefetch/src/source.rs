@@ -119,6 +119,25 @@ impl Source {
         }
     }
 
+    /// Reads what opening files takes from an index that was made before, where the files are still the same. Only the first index is used; a
+    /// directory needs none.
+    ///
+    /// Whether the index is of this source, as far as that can be told at once: one of another commit is not used.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Index`] when it is damaged or cannot be read.
+    pub fn use_index(&self, path: &Path) -> Result<bool, Error> {
+        match &self.root {
+            #[cfg(feature = "remote")]
+            Root::Remote(remote) => remote.use_index(path),
+            Root::Local(_) => {
+                let _ = path;
+                Ok(true)
+            }
+        }
+    }
+
     /// The size in bytes of a file that a listing has told of; none where asking would take a request.
     #[must_use]
     pub fn listed_size(&self, key: &str) -> Option<u64> {

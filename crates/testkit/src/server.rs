@@ -337,21 +337,28 @@ impl Shared {
         let Ok(bytes) = fs::read(self.root.join(key)) else {
             return Answer::of(404);
         };
+        let len = bytes.len() as u64;
+        let sum = bytes.iter().fold(0_u64, |sum, &byte| {
+            sum.wrapping_mul(31).wrapping_add(byte.into())
+        });
+        let etag = format!("\"{len:x}-{sum:x}\"");
         let Some((first, last)) = range else {
             return Answer {
                 body: bytes,
-                headers: vec![("Accept-Ranges", "bytes".to_owned())],
+                headers: vec![("Accept-Ranges", "bytes".to_owned()), ("ETag", etag)],
                 ..Answer::of(200)
             };
         };
-        let len = bytes.len() as u64;
         if first >= len {
             return Answer::of(416);
         }
         let last = last.min(len - 1);
         Answer {
             body: bytes[first as usize..=last as usize].to_vec(),
-            headers: vec![("Content-Range", format!("bytes {first}-{last}/{len}"))],
+            headers: vec![
+                ("Content-Range", format!("bytes {first}-{last}/{len}")),
+                ("ETag", etag),
+            ],
             ..Answer::of(206)
         }
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod diagnose;
+mod index;
 mod info;
 mod look;
 mod plan;
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Stream(Box<stream::StreamArgs>),
     /// Measure data loading alone: one mode, one JSON and one CSV file.
     Bench(bench::BenchArgs),
+    /// Note down what opening a remote dataset's files takes, so that epochs begin at once.
+    Index(index::IndexArgs),
     /// Look into one video step by step, and say what is wrong with it and what to do.
     Diagnose(diagnose::DiagnoseArgs),
     /// Draw the first frames of an epoch, with their windows, as one picture.
@@ -40,6 +43,7 @@ pub(crate) fn run(command: &Command, out: &mut impl Write) -> Result<(), Error> 
         Command::Stream(args) => stream::run(args, out),
         Command::Bench(args) => bench::run(args, out),
         Command::Diagnose(args) => diagnose::run(args, out),
+        Command::Index(args) => index::run(args, out),
         Command::Look(args) => look::run(args, out),
         Command::Sample(args) => sample::run(args, out),
         Command::Plan(args) => plan::run(args, out),

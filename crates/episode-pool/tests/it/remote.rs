@@ -8,7 +8,7 @@ use std::time::Duration;
 use episode_pool::prefetch::SourceOptions;
 use episode_pool::{
     ArrayData, Builder, EpisodePool, Error, Fetch, Loader, LoaderOptions, OnFetchError, Sample,
-    StateDict,
+    StateDict, Warning,
 };
 use tempfile::TempDir;
 use testkit::server::{Fault, Request, Server};
@@ -107,7 +107,10 @@ fn the_data_may_lie_elsewhere_than_the_metadata() {
     assert!(epoch(&apart) == whole, "other samples");
     assert!(apart.fetch_stats().bytes_fetched > 0);
     let asked = server.requests();
-    assert!(asked.iter().all(|request| !request.path.contains("/meta/")));
+    // But for an index, which is of the files.
+    let is_index = |path: &str| path.ends_with("/meta/episode-pool.index");
+    let of_meta = |request: &Request| request.path.contains("/meta/") && !is_index(&request.path);
+    assert!(!asked.iter().any(of_meta));
 }
 
 /// The contract: whatever way an epoch ends, nothing is left of what it fetched.
@@ -345,4 +348,69 @@ fn one_episode_comes_alone() {
         .iter()
         .filter(|request| request.path.contains("/data/"));
     assert!(data.all(|request| request.method == "HEAD" || request.range.is_some()));
+}
+
+/// With an index, no file is asked for its header; a damaged one, or one of files that have changed, is not used.
+#[test]
+fn an_index_spares_the_headers_and_changes_nothing() {
+    let root = testkit::fixtures::copy_dataset("aloha_like");
+    let server = Server::start(root.path());
+    let cache = tempfile::tempdir().unwrap();
+    let build = || pool(&server.files_url(), &cache, |builder| builder);
+    let without = build();
+    let expected = epoch(&without);
+    let fetched = |pool: &EpisodePool, epoch: &dyn Fn(&EpisodePool) -> Vec<String>| {
+        let before = pool.fetch_stats();
+        assert!(epoch(pool) == expected, "other samples");
+        let after = pool.fetch_stats();
+        (
+            after.requests - before.requests,
+            after.bytes_fetched - before.bytes_fetched,
+        )
+    };
+    let report = build().write_index(None, &|_, _| {}).unwrap();
+    let (requests, bytes) = fetched(&without, &epoch);
+
+    let with = build();
+    assert_eq!(with.warnings(), without.warnings());
+    let (fewer_requests, fewer_bytes) = fetched(&with, &epoch);
+    assert!(
+        fewer_requests < requests && fewer_bytes < bytes,
+        "{fewer_requests} of {requests} requests, {fewer_bytes} of {bytes} bytes"
+    );
+
+    // Published with the dataset, it is found there.
+    let published = root.path().join("meta/episode-pool.index");
+    std::fs::rename(&report.path, &published).unwrap();
+    assert_eq!(fetched(&build(), &epoch).1, fewer_bytes);
+    assert!(report.path.exists());
+    std::fs::remove_file(published).unwrap();
+
+    // A damaged part is not believed, nor is a damaged whole.
+    let mut bytes = std::fs::read(&report.path).unwrap();
+    let middle = bytes.len() / 8;
+    bytes[8..middle].fill(0);
+    std::fs::write(&report.path, &bytes).unwrap();
+    assert!(fetched(&build(), &epoch).1 > fewer_bytes);
+    std::fs::write(&report.path, &bytes[..bytes.len() - 9]).unwrap();
+    let cut = build();
+    assert!(
+        matches!(cut.warnings().last(), Some(Warning::IndexNotUsed { .. })),
+        "{:?}",
+        cut.warnings()
+    );
+    assert!(epoch(&cut) == expected, "other samples");
+
+    // Nor what it says of a file that is another by now, whose etag is another.
+    build().write_index(None, &|_, _| {}).unwrap();
+    let metadata = without.metadata();
+    let camera = metadata.info().camera_keys().next().unwrap();
+    let video = metadata.episode(0).unwrap().video(camera).unwrap().path();
+    let path = root.path().join(video);
+    let mut longer = std::fs::read(&path).unwrap();
+    // A box of 16 bytes that says nothing.
+    longer.extend([0, 0, 0, 16]);
+    longer.extend(b"free12345678");
+    std::fs::write(&path, longer).unwrap();
+    assert!(epoch(&build()) == expected, "other samples");
 }

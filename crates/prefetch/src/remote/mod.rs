@@ -1,6 +1,7 @@
 //! Sources that lie elsewhere, behind opendal's services.
 
 mod attempt;
+mod index;
 mod reader;
 mod redact;
 mod runtime;
@@ -11,9 +12,10 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -24,6 +26,8 @@ use tokio::runtime::Runtime;
 use crate::location::Location;
 use crate::{Error, FetchStats, SourceOptions};
 use attempt::{Failure, with_retries};
+use index::Index;
+pub use index::IndexWriter;
 pub(crate) use reader::RemoteReader;
 use transport::{Counters, Transport};
 
@@ -69,6 +73,8 @@ pub(crate) struct Remote {
     connection: Mutex<Option<Connection>>,
     /// By key: what listings and questions have told.
     files: Mutex<HashMap<String, FileStat>>,
+    /// What opening files reads of them.
+    index: OnceLock<Index>,
 }
 
 /// What a process needs to send requests.
@@ -89,6 +95,7 @@ impl Remote {
             counters: Arc::default(),
             connection: Mutex::default(),
             files: Mutex::default(),
+            index: OnceLock::new(),
         };
         if let Some(request) = service::revision_request(&remote.location)? {
             let transport = remote.transport()?;
@@ -120,6 +127,15 @@ impl Remote {
         if let Some(stat) = lock(&self.files).get(key) {
             return Ok(stat.clone());
         }
+        if let Some(index) = self
+            .index
+            .get()
+            .filter(|index| index.is_of(self.revision()))
+            && let Some(stat) = index.stat(key)
+        {
+            lock(&self.files).insert(key.to_owned(), stat.clone());
+            return Ok(stat);
+        }
         let operator = self.connection()?.operator;
         let path = key.to_owned();
         let stat = self.ask("open", key, self.limit(0), move || {
@@ -131,6 +147,17 @@ impl Remote {
         })?;
         lock(&self.files).insert(key.to_owned(), stat.clone());
         Ok(stat)
+    }
+
+    /// Uses an index from now on, unless there is one already. Whether it is of what is being read, as far as that can be told at once.
+    pub(crate) fn use_index(&self, path: &Path) -> Result<bool, Error> {
+        let index = Index::open(path)?;
+        let may_fit = self.revision.is_none() || index.is_of(self.revision());
+        if may_fit {
+            // The first stays.
+            let _ = self.index.set(index);
+        }
+        Ok(may_fit)
     }
 
     /// A file's size, where it is known already.

@@ -69,6 +69,13 @@ impl RemoteReader {
         if buf.is_empty() || self.position >= self.size {
             return Ok(0);
         }
+        if self.here().is_empty()
+            && let Some((start, part)) = self.remote.indexed(&self.key, self.position)
+        {
+            self.start = start;
+            self.part = part;
+            self.is_window = false;
+        }
         if self.here().is_empty() {
             let left = usize::try_from(self.size - self.position).unwrap_or(usize::MAX);
             // What is asked for at once is not limited by the caller's buffer alone: it may be as large as the file.
