@@ -400,6 +400,14 @@ impl Builder {
             Some(data_root) => Source::with_options(data_root, &self.source_options)?,
             None => source.clone(),
         };
+        #[cfg(feature = "remote")]
+        let index_warning = {
+            let chosen = self.index.as_deref();
+            crate::index::find(&bulk, chosen, &self.options.cache.dir)?
+        };
+        #[cfg(not(feature = "remote"))]
+        let index_warning: Option<Warning> = None;
+
         let storage = SourceStorage(&source);
         let metadata = Metadata::read(&storage).map_err(Error::Dataset)?;
         let info = metadata.info();
@@ -448,13 +456,6 @@ impl Builder {
             .decoder_cache_size
             .unwrap_or_else(|| self.default_decoders(num_cameras, bulk.is_remote()));
 
-        #[cfg(feature = "remote")]
-        let index_warning = {
-            let chosen = self.index.as_deref();
-            crate::index::find(&bulk, chosen, &self.options.cache.dir)?
-        };
-        #[cfg(not(feature = "remote"))]
-        let index_warning: Option<Warning> = None;
         check_cache(&self.options, &bulk, &metadata, &selection)?;
 
         let last_episodes = cameras::last_episodes(&metadata);

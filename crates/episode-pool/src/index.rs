@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use dataset::DataFile;
+use dataset::{DataFile, Metadata, ReadSeek, Storage};
 use decode::{Decoder, Video, VideoOptions};
 use prefetch::{IndexWriter, Reader, Source};
 use sha2::{Digest, Sha256};
 
 use crate::pool::Dataset;
+use crate::storage::SourceStorage;
 use crate::{EpisodePool, Error, Warning};
 
 /// Where an index lies in a dataset that brings its own.
@@ -38,7 +39,7 @@ pub struct IndexReport {
 }
 
 impl EpisodePool {
-    /// Makes an index of the files of the selected episodes: at `path`, or where [`Builder::build`](crate::Builder::build) looks for it, in the
+    /// Makes an index of the metadata and of the files of the selected episodes: at `path`, or where [`Builder::build`](crate::Builder::build) looks for it, in the
     /// cache's folder. `progress` is told after every file how many are done, of how many.
     ///
     /// A file at `path` can be published with the dataset as `meta/episode-pool.index`, where it is looked for next.
@@ -66,7 +67,20 @@ impl EpisodePool {
             fs::create_dir_all(folder).map_err(unwritable(&path))?;
         }
         let files = files(dataset);
-        let writer = Mutex::new(IndexWriter::create(&path, &dataset.bulk)?);
+        let mut writer = IndexWriter::create(&path, &dataset.bulk)?;
+        if !dataset.has_data_root {
+            let metadata = RecordingStorage {
+                source: &dataset.bulk,
+                files: Mutex::default(),
+            };
+            Metadata::read(&metadata).map_err(Error::Dataset)?;
+            let files = metadata.files.into_inner();
+            for (key, parts) in files.unwrap_or_else(PoisonError::into_inner) {
+                let parts = std::mem::take(&mut *lock(&parts));
+                writer.add(&dataset.bulk, &key, &joined(parts))?;
+            }
+        }
+        let writer = Mutex::new(writer);
         let (next, done, stopped) = (
             AtomicUsize::new(0),
             AtomicUsize::new(0),
@@ -259,6 +273,30 @@ impl Seek for Recording {
     fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
         self.position = self.reader.seek(pos)?;
         Ok(self.position)
+    }
+}
+
+/// A storage that keeps what is read of its files.
+#[derive(Debug)]
+struct RecordingStorage<'a> {
+    source: &'a Source,
+    files: Mutex<BTreeMap<String, Parts>>,
+}
+
+impl Storage for RecordingStorage<'_> {
+    fn open(&self, path: &str) -> io::Result<Box<dyn ReadSeek>> {
+        let reader = self.source.open(path);
+        let reader = reader.map_err(|error| io::Error::new(error.io_kind(), error))?;
+        let parts = Arc::clone(lock(&self.files).entry(path.to_owned()).or_default());
+        Ok(Box::new(Recording {
+            reader,
+            position: 0,
+            parts,
+        }))
+    }
+
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        SourceStorage(self.source).list(dir)
     }
 }
 

@@ -35,6 +35,7 @@ impl Fetches {
         _: &Course,
         _: &Arc<Cameras>,
         _: &Arc<AtomicBool>,
+        _: bool,
     ) -> Self {
         match means {}
     }
@@ -60,6 +61,10 @@ impl Fetches {
     }
 
     pub(crate) fn wait_mapped(&mut self, _: usize) {
+        match *self {}
+    }
+
+    pub(crate) fn want_rows(&self, _: usize) {
         match *self {}
     }
 

@@ -9,6 +9,7 @@ mod errors;
 mod info;
 mod look;
 mod plan;
+mod remote;
 mod resuming;
 mod sample;
 mod stream;

@@ -71,7 +71,7 @@ fn the_summary_has_the_benchmarks_names() {
     };
     assert_eq!(
         names(&summary),
-        "batches coverage decode epoch epoch_end epochs_completed first_batch_latency_s frames_per_s_node p50_sample_latency_ms \
+        "batches coverage decode epoch epoch_end epochs_completed fetch first_batch_latency_s frames_per_s_node p50_sample_latency_ms \
          p95_sample_latency_ms p99_sample_latency_ms peak_rss_bytes samples samples_per_s video_decoder_cache wallclock_s"
     );
     assert_eq!(
@@ -89,7 +89,9 @@ fn the_summary_has_the_benchmarks_names() {
     // All frames fit in memory: each GOP, of two frames or, where an odd episode ends, one, is decoded once.
     assert_eq!(summary["decode"]["frames_used"], 296);
     assert_eq!(summary["decode"]["gops_decoded"], 152);
-    assert_eq!(summary["decode"]["frames_decoded"], 297);
+    // And the one that tells the pictures' size. What the last pass has decoded may be counted after its frames are used.
+    let decoded = summary["decode"]["frames_decoded"].as_u64().unwrap();
+    assert!((295..=297).contains(&decoded), "{decoded}");
 }
 
 #[test]

@@ -173,8 +173,10 @@ impl Ahead {
         means: Means,
         interrupted: Arc<AtomicBool>,
     ) -> Self {
-        let fetches = means.fetch;
-        let fetches = fetches.map(|means| Fetches::new(means, &course, cameras, &interrupted));
+        let has_horizon = means.decode.is_some();
+        let fetches = means
+            .fetch
+            .map(|means| Fetches::new(means, &course, cameras, &interrupted, has_horizon));
         let decoding = means.decode.map(|means| Decoding {
             scheduler: Scheduler::new(means.budget_bytes),
             max_horizon_frames: (MAX_HORIZON_FRAMES / means.num_consumers.max(1))
@@ -336,6 +338,9 @@ impl Decoding {
         let before = decoder.stats();
         if fetches.is_some_and(|fetches| fetches.is_lost(episode_index)) {
             self.episodes.give_up(episode_index);
+        }
+        if let Some(fetches) = fetches {
+            fetches.want_rows(episode_index);
         }
         let (frames, wanted) = self.episodes.frames_of(emission, decoder);
         if let Some(fetches) = fetches.filter(|fetches| !fetches.is_whole(episode_index)) {

@@ -28,6 +28,11 @@ pub(super) struct EpisodeFetch {
     episode_index: usize,
     state: Mutex<State>,
     changed: Condvar,
+    fetcher: Fetcher,
+    cameras: Arc<Cameras>,
+    data_files: Arc<DataFiles>,
+    interrupted: Arc<AtomicBool>,
+    are_rows_wanted: AtomicBool,
     /// Whether all of its video was at hand once.
     is_whole: AtomicBool,
 }
@@ -50,7 +55,8 @@ enum Outcome<T> {
 }
 
 impl EpisodeFetch {
-    /// Has the threads read the episode's rows, find out which bytes of its videos it needs, and fetch these.
+    /// Has the threads find out which bytes of its videos the episode needs, and fetch these. Its rows come when they are
+    /// [asked for](Self::want_rows).
     pub(super) fn start(
         episode_index: usize,
         fetcher: &Fetcher,
@@ -62,40 +68,45 @@ impl EpisodeFetch {
             episode_index,
             state: Mutex::default(),
             changed: Condvar::new(),
+            fetcher: fetcher.clone(),
+            cameras: Arc::clone(cameras),
+            data_files: Arc::clone(data_files),
+            interrupted: Arc::clone(interrupted),
+            are_rows_wanted: AtomicBool::new(false),
             is_whole: AtomicBool::new(false),
         });
-        let videos = Job::new(&fetch, cameras, interrupted, |state| &mut state.videos);
-        let rows = Job::new(&fetch, cameras, interrupted, |state| &mut state.rows);
+        let videos = Job::new(&fetch, |state| &mut state.videos);
         fetcher.run({
             let fetcher = fetcher.clone();
             move || videos.run(|cameras| lease(cameras, episode_index, &fetcher))
-        });
-        fetcher.run({
-            let data_files = Arc::clone(data_files);
-            move || {
-                rows.run(|cameras| {
-                    let dataset = cameras.dataset();
-                    data_files.read(dataset, dataset.episode(episode_index))
-                });
-            }
         });
         fetch
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while the lock is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
+    }
+
+    /// Has the threads read the episode's rows, unless they do already.
+    pub(super) fn want_rows(self: &Arc<Self>) {
+        if self.are_rows_wanted.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let rows = Job::new(self, |state| &mut state.rows);
+        let (episode_index, data_files) = (self.episode_index, Arc::clone(&self.data_files));
+        self.fetcher.run(move || {
+            rows.run(|cameras| {
+                let dataset = cameras.dataset();
+                data_files.read(dataset, dataset.episode(episode_index))
+            });
+        });
     }
 
     /// Waits until something holds or all is to end; whether there was anything to wait for.
-    fn wait_until(
-        &self,
-        is_so: impl Fn(&State) -> bool,
-        interrupted: &AtomicBool,
-    ) -> (MutexGuard<'_, State>, bool) {
+    fn wait_until(&self, is_so: impl Fn(&State) -> bool) -> (MutexGuard<'_, State>, bool) {
         let mut state = self.lock();
         let mut has_waited = false;
-        while !is_so(&state) && !interrupted.load(Ordering::Relaxed) {
+        while !is_so(&state) && !self.interrupted.load(Ordering::Relaxed) {
             has_waited = true;
             let (next, _) = self
                 .changed
@@ -114,9 +125,9 @@ impl EpisodeFetch {
         matches!(self.lock().videos, Outcome::Failed(_) | Outcome::Gone)
     }
 
-    pub(super) fn wait_mapped(&self, interrupted: &AtomicBool) -> bool {
+    pub(super) fn wait_mapped(&self) -> bool {
         let is_mapped = |state: &State| !matches!(state.videos, Outcome::Pending);
-        self.wait_until(is_mapped, interrupted).1
+        self.wait_until(is_mapped).1
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -130,12 +141,10 @@ impl EpisodeFetch {
     }
 
     /// The rows, and whether they had to be waited for.
-    pub(super) fn take_rows(
-        &self,
-        interrupted: &AtomicBool,
-    ) -> (Result<Option<EpisodeRows>, Error>, bool) {
+    pub(super) fn take_rows(self: &Arc<Self>) -> (Result<Option<EpisodeRows>, Error>, bool) {
+        self.want_rows();
         let is_there = |state: &State| !matches!(state.rows, Outcome::Pending);
-        let (mut state, has_waited) = self.wait_until(is_there, interrupted);
+        let (mut state, has_waited) = self.wait_until(is_there);
         if matches!(state.rows, Outcome::Pending) {
             return (Ok(None), has_waited);
         }
@@ -152,9 +161,8 @@ impl EpisodeFetch {
         &self,
         emission: &Emission,
         wanted: &[(Arc<str>, Vec<Range<u64>>)],
-        interrupted: &AtomicBool,
     ) -> Result<bool, Error> {
-        let mut has_waited = self.wait_mapped(interrupted);
+        let mut has_waited = self.wait_mapped();
         if self.is_whole() {
             return Ok(has_waited);
         }
@@ -174,14 +182,13 @@ impl EpisodeFetch {
         };
         for (file, ranges) in wanted {
             for range in ranges {
-                has_waited |=
-                    lease
-                        .wait(file, range, interrupted)
-                        .map_err(|source| Error::Fetch {
-                            episode_index: self.episode_index,
-                            frame_index: emission.frame_index,
-                            source,
-                        })?;
+                has_waited |= lease
+                    .wait(file, range, &self.interrupted)
+                    .map_err(|source| Error::Fetch {
+                        episode_index: self.episode_index,
+                        frame_index: emission.frame_index,
+                        source,
+                    })?;
             }
         }
         if lease.is_whole() {
@@ -194,32 +201,23 @@ impl EpisodeFetch {
 /// One of the things that an episode needs. Where it is dropped undone, nobody waits for it in vain.
 struct Job<T> {
     fetch: Arc<EpisodeFetch>,
-    cameras: Arc<Cameras>,
-    interrupted: Arc<AtomicBool>,
     place: fn(&mut State) -> &mut Outcome<T>,
 }
 
 impl<T> Job<T> {
-    fn new(
-        fetch: &Arc<EpisodeFetch>,
-        cameras: &Arc<Cameras>,
-        interrupted: &Arc<AtomicBool>,
-        place: fn(&mut State) -> &mut Outcome<T>,
-    ) -> Self {
+    fn new(fetch: &Arc<EpisodeFetch>, place: fn(&mut State) -> &mut Outcome<T>) -> Self {
         Self {
             fetch: Arc::clone(fetch),
-            cameras: Arc::clone(cameras),
-            interrupted: Arc::clone(interrupted),
             place,
         }
     }
 
     /// Does it, and notes what comes of it.
     fn run(self, job: impl FnOnce(&Cameras) -> Result<T, Error>) {
-        if self.interrupted.load(Ordering::Relaxed) {
+        if self.fetch.interrupted.load(Ordering::Relaxed) {
             return;
         }
-        let outcome = match job(&self.cameras) {
+        let outcome = match job(&self.fetch.cameras) {
             Ok(done) => Outcome::Done(done),
             Err(error) => Outcome::Failed(error),
         };
@@ -281,4 +279,9 @@ fn lease(cameras: &Cameras, episode_index: usize, fetcher: &Fetcher) -> Result<A
             take(&wanted)
         }
     }
+}
+
+/// Nothing panics while one of these locks is held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -72,6 +72,8 @@ pub(crate) struct Fetches {
     means: FetchMeans,
     cameras: Arc<Cameras>,
     interrupted: Arc<AtomicBool>,
+    /// Whether the consumer reads its plan ahead, and says what it will want.
+    has_horizon: bool,
     /// The consumer's plan, ahead of the consumer.
     scout: Course,
     /// The episodes to be admitted next, in order.
@@ -88,11 +90,13 @@ impl Fetches {
         course: &Course,
         cameras: &Arc<Cameras>,
         interrupted: &Arc<AtomicBool>,
+        has_horizon: bool,
     ) -> Self {
         let mut fetches = Self {
             means,
             cameras: Arc::clone(cameras),
             interrupted: Arc::clone(interrupted),
+            has_horizon,
             scout: course.clone(),
             announced: VecDeque::new(),
             admitted: BTreeMap::new(),
@@ -122,6 +126,9 @@ impl Fetches {
                 &self.cameras,
                 &self.interrupted,
             );
+            if !self.has_horizon {
+                fetch.want_rows();
+            }
             self.announced.push_back((episode_index, fetch));
         }
     }
@@ -174,9 +181,16 @@ impl Fetches {
     pub(crate) fn wait_mapped(&mut self, episode_index: usize) {
         let started = Instant::now();
         if let Some(fetch) = self.fetch(episode_index)
-            && fetch.wait_mapped(&self.interrupted)
+            && fetch.wait_mapped()
         {
             self.stalled_since(started);
+        }
+    }
+
+    /// Says that an episode's rows will be wanted soon.
+    pub(crate) fn want_rows(&self, episode_index: usize) {
+        if let Some(fetch) = self.fetch(episode_index) {
+            fetch.want_rows();
         }
     }
 
@@ -199,7 +213,7 @@ impl Fetches {
         let Some(fetch) = self.admitted.get(&episode_index) else {
             return Ok(None);
         };
-        let (rows, has_waited) = fetch.take_rows(&self.interrupted);
+        let (rows, has_waited) = fetch.take_rows();
         if has_waited {
             self.stalled_since(started);
         }
@@ -216,7 +230,7 @@ impl Fetches {
         let Some(fetch) = self.admitted.get(&emission.episode_index) else {
             return Ok(());
         };
-        let waited = fetch.wait_bytes(emission, wanted, &self.interrupted);
+        let waited = fetch.wait_bytes(emission, wanted);
         if !matches!(waited, Ok(false)) {
             self.stalled_since(started);
         }
