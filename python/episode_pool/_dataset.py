@@ -199,7 +199,7 @@ class StreamingDataset(_tensors.Iterable):
         """
         text = state if isinstance(state, str) else json.dumps(dict(state))
         drop_last = bool(json.loads(text).get("drop_last", drop_last))
-        self._pool.epoch_after(text, drop_last, strict, 0 if self.world_size > 0 else 1)
+        self._pool.epoch_after(text, drop_last, strict, 0)
         self._resumed = (text, drop_last, strict)
         self._epochs.start_at(0)
 

@@ -35,7 +35,7 @@ class Epochs:
         if _tensors.HAS_TORCH:
             import torch
 
-            self._memory: Any = torch.as_tensor(places).share_memory_()
+            self._memory: Any = torch.as_tensor(places).share_memory_()  # type: ignore[no-untyped-call]
             self._places = self._memory.numpy()
         else:
             self._memory = self._places = places

@@ -85,7 +85,7 @@ class Loader:
                 warnings.warn(warning, stacklevel=2)
         self._state = None
         self._next_epoch = batches.epoch + 1
-        self._stream = BatchStream(self, batches)
+        self._stream = BatchStream(self.dataset, batches, self.pin_memory)
         return self._stream
 
     @property
@@ -147,9 +147,10 @@ class Loader:
 class BatchStream(Iterator[dict[str, Any]]):
     """The rest of one epoch of a Loader."""
 
-    def __init__(self, loader: Loader, batches: _episode_pool.BatchIter) -> None:
-        self._loader = loader
+    def __init__(self, dataset: StreamingDataset, batches: _episode_pool.BatchIter, pin_memory: bool) -> None:
+        self._dataset = dataset
         self._batches = batches
+        self._pin_memory = pin_memory
         self._last_state: str | None = None
         self._last_emitted: list[str] = []
         self._started = time.perf_counter()
@@ -177,12 +178,12 @@ class BatchStream(Iterator[dict[str, Any]]):
         return batch
 
     def _finish(self, fields: dict[str, Any]) -> dict[str, Any]:
-        dataset = self._loader.dataset
+        dataset = self._dataset
         batch = _tensors.to_tensors(fields)
         if dataset.image_transforms is not None:
             for key in dataset._camera_keys:
                 batch[key] = _tensors.stack([dataset.image_transforms(sample) for sample in batch[key]])
-        return _tensors.pin(batch) if self._loader.pin_memory else batch
+        return _tensors.pin(batch) if self._pin_memory else batch
 
     def metrics(self) -> dict[str, float]:
         """See `Loader.metrics`."""

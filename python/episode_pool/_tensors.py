@@ -43,7 +43,7 @@ def stack(values: list[Any]) -> Any:
 
 
 if HAS_TORCH:
-    Iterable = IterableDataset
+    Iterable = IterableDataset[dict[str, Any]]
 else:
 
     class Iterable:  # type: ignore[no-redef]

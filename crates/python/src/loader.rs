@@ -90,7 +90,8 @@ pub(crate) struct BatchIter {
 #[derive(Debug)]
 struct Reading {
     batches: LoaderEpoch,
-    _permit: Permit,
+    /// `None` once the workers have ended.
+    permit: Option<Permit>,
 }
 
 impl BatchIter {
@@ -100,19 +101,26 @@ impl BatchIter {
             warnings: texts(batches.warnings()),
             reading: Mutex::new(Here::new(Reading {
                 batches,
-                _permit: permit,
+                permit: Some(permit),
             })),
         }
     }
 
-    fn with<T>(&self, use_it: impl FnOnce(&mut LoaderEpoch) -> T) -> PyResult<Option<T>> {
+    fn with<T>(&self, use_it: impl FnOnce(&mut Reading) -> T) -> PyResult<Option<T>> {
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(reading.get()?.map(|reading| use_it(&mut reading.batches)))
+        Ok(reading.get()?.map(use_it))
     }
 
     /// The next batch; the outer `None` when it is still being made.
     fn ask(&self, patience: Duration) -> PyResult<Option<Option<Batch>>> {
-        match self.with(|batches| batches.next_within(patience))? {
+        let next = self.with(|reading| {
+            let next = reading.batches.next_within(patience);
+            if !matches!(next, Ok(Some(Ok(_))) | Err(_)) {
+                reading.permit = None;
+            }
+            next
+        });
+        match next? {
             None | Some(Ok(None)) => Ok(Some(None)),
             Some(Ok(Some(Ok(batch)))) => Ok(Some(Some(batch))),
             Some(Ok(Some(Err(error)))) => Err(error::to_python(&error)),
@@ -137,16 +145,16 @@ impl BatchIter {
 
     /// Where the run stands after the batches taken so far, as JSON; None once closed.
     fn state(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        py.detach(|| self.with(|batches| batches.state_dict().to_json()))
+        py.detach(|| self.with(|reading| reading.batches.state_dict().to_json()))
     }
 
     /// The digests of what this rank is to emit and of what its workers, those that are done, have emitted.
     fn coverage(&self, py: Python<'_>) -> PyResult<Option<(String, Vec<String>)>> {
         py.detach(|| {
-            self.with(|batches| {
-                let reports = batches.reports().iter();
+            self.with(|reading| {
+                let reports = reading.batches.reports().iter();
                 let emitted = reports.map(|report| report.emitted.to_string());
-                (batches.owned().to_string(), emitted.collect())
+                (reading.batches.owned().to_string(), emitted.collect())
             })
         })
     }

@@ -64,11 +64,12 @@ impl SampleIter {
     }
 
     fn ask(&self, patience: Duration) -> PyResult<Option<Option<Sample>>> {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(reading) = reading.get()? else {
-            return Ok(Some(None));
-        };
-        let Some(samples) = &reading.samples else {
+        let mut here = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Reading {
+            samples: Some(samples),
+            ..
+        }) = here.get()?
+        else {
             return Ok(Some(None));
         };
         match samples.recv_timeout(patience) {
@@ -77,9 +78,8 @@ impl SampleIter {
                 .map_err(|error| error::to_python(&error)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
-                let died = reading.thread.take().is_some_and(|t| t.join().is_err());
-                reading.samples = None;
-                if died {
+                let thread = here.take()?.and_then(|mut reading| reading.thread.take());
+                if thread.is_some_and(|thread| thread.join().is_err()) {
                     let message = "the thread that reads ended unexpectedly";
                     return Err(PyRuntimeError::new_err(message));
                 }
