@@ -136,7 +136,7 @@ impl Row {
                 .iter()
                 .map(|report| report.fetch.stalls)
                 .sum::<u64>(),
-            stalled_s / elapsed_s * 100.0,
+            stalled_s / self.num_workers.max(1) as f64 / elapsed_s * 100.0,
             fetched.bytes_fetched as f64 / 1e6,
             fetched.bytes_needed as f64 / 1e6,
             fetched.amplification(),

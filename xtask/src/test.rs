@@ -12,7 +12,11 @@ use crate::{Result, fuzz, setup, sh, tidy};
 const WORKSPACE: &str = "--workspace --features dataset/arrow2";
 
 /// Crates as their users build them by default, without what the workspace turns on.
-const LINTED_ALONE: &[&str] = &["-p dataset --all-targets", "-p pool-core"];
+const LINTED_ALONE: &[&str] = &[
+    "-p dataset --all-targets",
+    "-p episode-pool --all-targets",
+    "-p pool-core",
+];
 
 /// Of these, the ones whose tests run once more.
 const TESTED_ALONE: &[&str] = &["-p dataset"];
