@@ -17,11 +17,14 @@ xflags::xflags! {
 
         /// Everything a change has to pass: formatting, lints, docs, tests, tidy.
         cmd test {
-            /// Leave out what most changes don't touch: the docs, the other feature sets.
+            /// Leave out what most changes don't touch: the docs, the other feature sets, the Python package.
             optional --fast
             /// Also run every fuzz target for a few seconds. Implied when CI=true.
             optional --fuzz
         }
+
+        /// Build the Python package as a wheel, install it in an environment of its own, and run its tests there. A part of `test`.
+        cmd python {}
 
         /// Check the contracts of the order (every frame once, ...), on random episode lengths or on your own. Those about
         /// chance have nothing to judge in a few dozen frames.

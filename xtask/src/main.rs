@@ -10,6 +10,7 @@ mod bench_matrix;
 mod contracts;
 mod demo;
 mod fuzz;
+mod python;
 mod setup;
 mod summarize;
 mod test;
@@ -43,6 +44,7 @@ fn run(command: &XtaskCmd) -> Result {
         XtaskCmd::Setup(_) => setup::run(),
         XtaskCmd::Demo(_) => demo::run(),
         XtaskCmd::Test(flags) => test::run(flags),
+        XtaskCmd::Python(_) => python::run(),
         XtaskCmd::Contracts(flags) => contracts::run(flags, &invoked_in),
         XtaskCmd::Tidy(_) => tidy::run(),
         XtaskCmd::Fuzz(flags) => fuzz::run(flags),

@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Result, sh};
+use crate::{Result, python, sh};
 
 /// What a command is going to do, and so what it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +178,9 @@ fn survey(machine: &impl Machine, purpose: Purpose) -> Survey {
             if !machine.has_program(program) && !survey.packages.contains(&package) {
                 survey.packages.push(package);
             }
+        }
+        if machine.read("python3", &python::PROBE).is_none() {
+            survey.packages.push("python3-venv");
         }
         for (command, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
             if machine.read("cargo", &[command, "--version"]).is_none() {
@@ -431,6 +434,7 @@ mod tests {
                     "sbatch",
                     "munged",
                     "shellcheck",
+                    "python3",
                 ],
                 libclang: true,
             }
@@ -512,7 +516,8 @@ mod tests {
                 "slurm-wlm",
                 "slurm-client",
                 "munge",
-                "shellcheck"
+                "shellcheck",
+                "python3-venv"
             ]
         );
         assert_eq!(test.components, ["rustfmt", "clippy"]);

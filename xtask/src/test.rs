@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::flags::Test;
 use crate::setup::Purpose;
-use crate::{Result, fuzz, setup, sh, tidy};
+use crate::{Result, fuzz, python, setup, sh, tidy};
 
 /// The workspace with everything on. This and the two lists below are the one place that spells feature sets.
 const WORKSPACE: &str = "--workspace --features dataset/arrow2";
@@ -61,6 +61,7 @@ pub(crate) fn run(flags: &Test) -> Result {
     steps.push(cargo(format!("test {WORKSPACE}")));
     if !flags.fast {
         steps.extend(TESTED_ALONE.iter().map(|set| cargo(format!("test {set}"))));
+        steps.push(Step::new("python", python::run));
     }
     if flags.fuzz || env::var("CI").is_ok_and(|ci| ci == "true") {
         steps.push(Step::new("fuzz", || fuzz::smoke(FUZZ_SECONDS)));
