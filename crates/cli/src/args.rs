@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
-use episode_pool::pool_core::{ShardUnit, Topology};
+use episode_pool::pool_core::{Admission, ShardUnit, Topology};
 use episode_pool::{Builder, EpisodePool};
 
 use crate::cmd::Command;
@@ -86,6 +86,17 @@ pub(crate) struct LoaderArgs {
     #[arg(long, help_heading = "Order")]
     no_shuffle: bool,
 
+    /// In what order episodes come into the pool.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        default_value = "shuffled",
+        conflicts_with = "no_shuffle",
+        help_heading = "Order"
+    )]
+    admission: AdmissionArg,
+
     /// Accepted for those who come from a shuffle buffer, and ignored with a warning: see --episode-pool-size.
     #[arg(long, value_name = "FRAMES", help_heading = "Order")]
     buffer_size: Option<usize>,
@@ -145,6 +156,7 @@ impl LoaderArgs {
             .episode_pool_size(self.episode_pool_size.get())
             .seed(self.seed)
             .shuffle(!self.no_shuffle)
+            .admission(self.admission.into())
             .topology(self.topology()?)
             .shard_unit(self.shard_unit.into());
         if let Some(EpisodeList(episodes)) = &self.episodes {
@@ -248,6 +260,23 @@ pub(crate) struct BatchArgs {
 impl BatchArgs {
     pub(crate) fn size(&self) -> usize {
         self.batch_size.get()
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AdmissionArg {
+    /// At random.
+    Shuffled,
+    /// Data file by data file, for --fetch files: the files at random, and at random within each.
+    FileGrouped,
+}
+
+impl From<AdmissionArg> for Admission {
+    fn from(admission: AdmissionArg) -> Self {
+        match admission {
+            AdmissionArg::Shuffled => Self::Shuffled,
+            AdmissionArg::FileGrouped => Self::FileGrouped,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use dataset::{Episode, Metadata};
 use decode::{Layout, Size};
-use pool_core::{EpisodeInfo, Filter, Selection, ShardUnit, Topology};
+use pool_core::{Admission, EpisodeInfo, Filter, Selection, ShardUnit, Topology};
 use prefetch::{CacheOptions, Source, SourceOptions};
 use window::DeltaTimestamps;
 
@@ -79,6 +79,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether frames are drawn at random; otherwise they come in the dataset's order.
     pub shuffle: bool,
+    /// In what order episodes come into the pool, when frames are drawn at random.
+    pub admission: Admission,
     /// What ranks and workers share out among themselves.
     pub shard_unit: ShardUnit,
     /// The number of groups that data files are put in, when files are shared out.
@@ -118,6 +120,7 @@ pub struct Options {
 /// | `episode_pool_size` | 64 | batches mix about as well as a global shuffle's; rows are small |
 /// | `seed` | 0 | |
 /// | `shuffle` | true | |
+/// | `admission` | `Shuffled` | `FileGrouped` mixes less, and goes with `Fetch::Files` |
 /// | `topology` | a single consumer | a library does not guess from the environment |
 /// | `shard_unit` | `Episode` | no consumer idles, and shares are balanced by frames |
 /// | `max_num_shards` | every file is a shard | only for `ShardUnit::File` |
@@ -169,6 +172,7 @@ impl Builder {
                 episode_pool_size: 64,
                 seed: 0,
                 shuffle: true,
+                admission: Admission::Shuffled,
                 shard_unit: ShardUnit::Episode,
                 max_num_shards: None,
                 tolerance_s: 1e-4,
@@ -246,6 +250,12 @@ impl Builder {
     /// Whether to draw at random, or to keep the dataset's order.
     pub fn shuffle(mut self, shuffle: bool) -> Self {
         self.options.shuffle = shuffle;
+        self
+    }
+
+    /// In what order episodes come into the pool, when frames are drawn at random.
+    pub fn admission(mut self, admission: Admission) -> Self {
+        self.options.admission = admission;
         self
     }
 

@@ -73,6 +73,7 @@ impl RunOptions {
             epoch,
             episode_pool_size: self.order.episode_pool_size,
             shuffle: self.order.shuffle,
+            admission: self.order.admission,
             ..PlanOptions::default()
         }
     }
@@ -558,6 +559,7 @@ pub(crate) fn run_options(
             seed: pool.seed,
             episode_pool_size: pool.episode_pool_size,
             shuffle: pool.shuffle,
+            admission: pool.admission,
             shard_unit: pool.shard_unit,
             max_num_shards: pool.max_num_shards,
             drop_last: options.drop_last,

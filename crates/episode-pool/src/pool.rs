@@ -391,6 +391,7 @@ fn plan_options(options: &Options, epoch: u64) -> PlanOptions {
         epoch,
         episode_pool_size: options.episode_pool_size,
         shuffle: options.shuffle,
+        admission: options.admission,
         ..PlanOptions::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pool_core::{Selection, ShardUnit};
+use pool_core::{Admission, Selection, ShardUnit};
 use resume::{EpochEnd, State};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -66,6 +66,9 @@ pub(crate) struct OrderOptions {
     pub(crate) seed: u64,
     pub(crate) episode_pool_size: usize,
     pub(crate) shuffle: bool,
+    /// Earlier states do not have it.
+    #[serde(with = "AdmissionSpelling", default)]
+    pub(crate) admission: Admission,
     #[serde(with = "ShardUnitSpelling")]
     pub(crate) shard_unit: ShardUnit,
     pub(crate) max_num_shards: Option<usize>,
@@ -75,6 +78,13 @@ pub(crate) struct OrderOptions {
     pub(crate) canonical_consumers: Option<usize>,
     pub(crate) world_size: usize,
     pub(crate) num_workers: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Admission", rename_all = "snake_case")]
+enum AdmissionSpelling {
+    Shuffled,
+    FileGrouped,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -337,6 +347,11 @@ impl Differences {
         );
         differences.note("shuffle", saved.shuffle, here.shuffle);
         differences.note(
+            "admission",
+            admission_name(saved.admission),
+            admission_name(here.admission),
+        );
+        differences.note(
             "shard_unit",
             shard_unit_name(saved.shard_unit),
             shard_unit_name(here.shard_unit),
@@ -358,6 +373,13 @@ impl Differences {
             or_none(here.canonical_consumers),
         );
         differences
+    }
+}
+
+fn admission_name(admission: Admission) -> &'static str {
+    match admission {
+        Admission::Shuffled => "shuffled",
+        Admission::FileGrouped => "file_grouped",
     }
 }
 

@@ -30,7 +30,7 @@ pub use coverage::{Coverage, CoverageReport, ParseCoverageError};
 pub use error::{Error, KnownEpisodes};
 pub use limits::{MAX_EPISODE_FRAMES, MAX_POOL_FRAMES};
 pub use ownership::{ShardUnit, Sharding, Share};
-pub use plan::{Emission, Plan, PlanOptions, Step};
+pub use plan::{Admission, Emission, Plan, PlanOptions, Step};
 pub use seed::emission_seed;
 pub use selection::{EpisodeInfo, Filter, Progress, SelectedEpisode, Selection};
 pub use topology::Topology;

@@ -25,6 +25,8 @@ pub struct PlanOptions {
     pub episode_pool_size: usize,
     /// Whether to mix; true by default. Otherwise frames come exactly in dataset order, and one episode at a time is resident.
     pub shuffle: bool,
+    /// In what order episodes come into the pool, when mixing.
+    pub admission: Admission,
     /// The most frames, more or less, that are drawn in one go before the pool runs empty and is filled anew: 2^24 by default,
     /// and never less than sixteen full pools. A skip costs a draw for each frame of a single chapter only. It makes no
     /// difference to shares of up to so many frames.
@@ -38,9 +40,20 @@ impl Default for PlanOptions {
             epoch: 0,
             episode_pool_size: 64,
             shuffle: true,
+            admission: Admission::Shuffled,
             chapter_frames: 1 << 24,
         }
     }
+}
+
+/// In what order a shuffled epoch's episodes come into the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Admission {
+    /// At random.
+    #[default]
+    Shuffled,
+    /// File by file: the files at random, and at random within each. Mixes less, and needs each file during one part of the epoch alone.
+    FileGrouped,
 }
 
 /// The most emissions of a plan: adding to it overflows nothing.
@@ -86,7 +99,8 @@ pub struct Emission {
 ///
 /// - The 32-byte key is `seed ‖ epoch ‖ rank ‖ worker`, each as a little-endian `u64`. Two streams of ChaCha8 words come from
 ///   it, with stream number 0 and 1.
-/// - Stream 0 puts the share's episodes into the order of their admission: Fisher and Yates, from the end.
+/// - Stream 0 puts the share's episodes into the order of their admission: Fisher and Yates, from the end. With
+///   [`Admission::FileGrouped`], episodes are then moved up to the first of their data file, and keep their order among themselves.
 /// - The pool is one flat array of the frames left. An episode is admitted by appending its frames, first to last. The pool
 ///   is filled with up to `episode_pool_size` episodes, and whenever the last frame of one is emitted, the next is admitted.
 /// - Each emission is drawn from the whole array, by stream 1; the array's last entry takes the place of the one drawn.
@@ -195,6 +209,9 @@ impl Plan {
             Draws::new(key, admissions_stream(share.generation())).shuffle(&mut order);
         }
         let episodes = share.selection();
+        if options.shuffle && options.admission == Admission::FileGrouped {
+            group_by_file(&mut order, episodes);
+        }
         let lengths = order
             .iter()
             .map(|&position| episodes[position as usize].num_frames());
@@ -512,6 +529,16 @@ fn check(share: &Share, options: &PlanOptions) -> Result<usize, Error> {
         });
     }
     Ok(usize::try_from(num_frames).expect("2^28 fits"))
+}
+
+/// Moves the episodes of each file up to the first of them.
+fn group_by_file(order: &mut [u32], episodes: &[SelectedEpisode]) {
+    let file_of = |position: u32| episodes[position as usize].file();
+    let mut ranks = BTreeMap::new();
+    for (rank, &position) in order.iter().enumerate() {
+        ranks.entry(file_of(position)).or_insert(rank);
+    }
+    order.sort_by_key(|&position| ranks[&file_of(position)]);
 }
 
 /// The most episodes that are resident at once.

@@ -45,6 +45,8 @@ pub enum Fault {
     IgnoreRange,
     /// Says nothing until the client has gone, a minute at most.
     Silence,
+    /// Sends the body a byte at a time, with a pause after each, until the client has gone.
+    Drip(Duration),
 }
 
 type Faults = Box<dyn FnMut(&Request) -> Fault + Send>;
@@ -259,6 +261,13 @@ impl Shared {
         if let Fault::BreakAfter(len) = fault {
             stream.write_all(&answer.body[..len.min(answer.body.len())])?;
             return Err(closed());
+        }
+        if let Fault::Drip(pause) = fault {
+            for byte in &answer.body {
+                stream.write_all(&[*byte])?;
+                thread::sleep(pause);
+            }
+            return Ok(());
         }
         self.send(stream, &answer.body)
     }

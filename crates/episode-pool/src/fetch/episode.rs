@@ -217,6 +217,8 @@ impl<T> Job<T> {
         if self.fetch.interrupted.load(Ordering::Relaxed) {
             return;
         }
+        let span = tracing::debug_span!("fetch", episode_index = self.fetch.episode_index);
+        let _entered = span.enter();
         let outcome = match job(&self.fetch.cameras) {
             Ok(done) => Outcome::Done(done),
             Err(error) => Outcome::Failed(error),

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use pool_core::{
-    Filter, Plan, PlanOptions, Progress, Selection, ShardUnit, Sharding, Share, Step, Topology,
+    Admission, Filter, Plan, PlanOptions, Progress, Selection, ShardUnit, Sharding, Share, Step,
+    Topology,
 };
 
 use crate::setups::episodes;
@@ -107,6 +108,15 @@ fn golden_order_large_seed() {
         "large_seed",
         &options(|options| (options.seed, options.epoch) = (u64::MAX, u64::MAX - 1)),
     );
+}
+
+#[test]
+fn golden_order_grouped() {
+    let grouped = Case {
+        per_file: Some(4),
+        ..options(|options| options.admission = Admission::FileGrouped)
+    };
+    check("grouped", &grouped);
 }
 
 #[test]

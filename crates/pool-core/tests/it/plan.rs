@@ -1,8 +1,10 @@
 //! The steps of small plans, the plan's bounds, and what it says without advancing.
 
+use std::collections::BTreeSet;
+
 use pool_core::{
-    EpisodeInfo, Error, Filter, MAX_EPISODE_FRAMES, Plan, PlanOptions, Selection, Sharding, Share,
-    Step, Topology, emission_seed,
+    Admission, EpisodeInfo, Error, Filter, MAX_EPISODE_FRAMES, Plan, PlanOptions, Selection,
+    Sharding, Share, Step, Topology, emission_seed,
 };
 
 use crate::setups::{frames, plan};
@@ -306,4 +308,44 @@ fn a_pool_that_could_not_be_held_in_memory_is_an_error_at_once() {
 fn plans_can_be_sent_to_threads_and_shared() {
     fn assert_send_sync<T: Send + Sync + 'static>() {}
     assert_send_sync::<(Selection, Share, Plan, Error)>();
+}
+
+/// Grouped by files, each file's episodes come one after the other, in an order of their own, and so do the files; all else is as shuffled.
+#[test]
+fn grouped_admissions_go_from_file_to_file() {
+    let episodes: Vec<EpisodeInfo> = (0..30)
+        .map(|i| EpisodeInfo {
+            episode_index: i,
+            length: 2,
+            file: i / 6,
+        })
+        .collect();
+    let selection = Selection::new(&episodes, &Filter::default()).unwrap();
+    let share = Share::new(&selection, &Topology::single(), &Sharding::default()).unwrap();
+    let admissions = |admission, seed| {
+        let options = PlanOptions {
+            seed,
+            admission,
+            episode_pool_size: 4,
+            ..PlanOptions::default()
+        };
+        let steps = Plan::new(&share, &options).unwrap();
+        let admitted = steps.filter_map(|step| match step {
+            Step::Admit { episode_index } => Some(episode_index),
+            _ => None,
+        });
+        admitted.collect::<Vec<_>>()
+    };
+    let mut orders_of_files = BTreeSet::new();
+    for seed in 0..20 {
+        let shuffled = admissions(Admission::Shuffled, seed);
+        let grouped = admissions(Admission::FileGrouped, seed);
+        let files: Vec<usize> = grouped.chunks(6).map(|chunk| chunk[0] / 6).collect();
+        for (chunk, &file) in grouped.chunks(6).zip(&files) {
+            let of_file: Vec<usize> = shuffled.iter().copied().filter(|e| e / 6 == file).collect();
+            assert_eq!(chunk, of_file);
+        }
+        orders_of_files.insert(files);
+    }
+    assert!(orders_of_files.len() > 10, "{orders_of_files:?}");
 }

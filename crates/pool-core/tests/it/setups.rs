@@ -2,7 +2,8 @@
 
 use pool_core::contracts::Setup;
 use pool_core::{
-    EpisodeInfo, Filter, Plan, PlanOptions, Selection, ShardUnit, Sharding, Share, Step, Topology,
+    Admission, EpisodeInfo, Filter, Plan, PlanOptions, Selection, ShardUnit, Sharding, Share, Step,
+    Topology,
 };
 use proptest::prelude::*;
 
@@ -115,14 +116,16 @@ fn options() -> impl Strategy<Value = PlanOptions> {
         any::<u64>(),
         pool_sizes,
         prop::bool::weighted(0.8),
+        prop_oneof![Just(Admission::Shuffled), Just(Admission::FileGrouped)],
         chapters,
     )
         .prop_map(
-            |(seed, epoch, episode_pool_size, shuffle, chapter_frames)| PlanOptions {
+            |(seed, epoch, episode_pool_size, shuffle, admission, chapter_frames)| PlanOptions {
                 seed,
                 epoch,
                 episode_pool_size,
                 shuffle,
+                admission,
                 chapter_frames,
             },
         )

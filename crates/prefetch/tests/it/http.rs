@@ -165,6 +165,21 @@ fn a_server_that_says_nothing_is_given_up() {
     assert!(error.contains("tried 2 times"), "{error}");
 }
 
+/// Something always comes, so that nothing looks stuck; but it would take hours.
+#[test]
+fn a_server_that_drips_is_given_up() {
+    let folder = folder();
+    let server = Server::start(folder.path());
+    let mut options = quick();
+    options.timeout = std::time::Duration::from_millis(200);
+    options.max_attempts = 2;
+    let source = Source::with_options(&server.files_url(), &options).unwrap();
+    let pause = std::time::Duration::from_millis(20);
+    fail_first(&server, usize::MAX, Fault::Drip(pause));
+    let error = read(&source, BIG).unwrap_err();
+    assert!(error.contains("tried 2 times"), "{error}");
+}
+
 #[test]
 fn a_server_that_is_not_there_is_told() {
     let folder = folder();
