@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import _coverage, _episode_pool, _tensors
+from . import _coverage, _episode_pool, _normalize, _tensors
 from ._coverage import CoverageReport
 from ._dataset import StreamingDataset
 
@@ -28,6 +28,8 @@ class Loader:
         prefetch_batches: the batches that each worker makes ahead.
         epoch_end: "exact" emits every frame once, and ranks may differ by some batches; "drop_tail" and "wrap" give every rank equally
             many batches, and leave out or repeat some frames for it.
+        normalize: brings features to scale with the dataset's statistics: "mean_std", "min_max" (to -1..1) or "quantiles" (the same, of the
+            first and 99th percentile) for all observations and actions, or a dict of these by feature. None by default.
         canonical_consumers: makes the global order of batches the same for every number of ranks and workers that can serve so many.
     """
 
@@ -42,6 +44,7 @@ class Loader:
         prefetch_batches: int = 2,
         epoch_end: str = "exact",
         canonical_consumers: int | None = None,
+        normalize: str | Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(dataset, StreamingDataset):
             raise TypeError(f"`dataset` is a {type(dataset).__name__}; expected a StreamingDataset")
@@ -62,7 +65,8 @@ class Loader:
             "epoch_end": epoch_end,
             "canonical_consumers": canonical_consumers,
         }
-        self._loader = _episode_pool.Loader(dataset._pool, num_workers, options)
+        scales = {} if normalize is None else _normalize.scales(dataset, normalize)
+        self._loader = _episode_pool.Loader(dataset._pool, num_workers, options, scales)
         for warning in self._loader.warnings():
             warnings.warn(warning, stacklevel=2)
         self._next_epoch = 0
@@ -130,7 +134,12 @@ class Loader:
         return _coverage.over_all_ranks(self.dataset._pool, self._stream._emitted())
 
     def metrics(self) -> dict[str, float]:
-        """How the epoch went so far: `dataloading_s`, the time that the trainer waited for batches; `samples_per_s`; `batches`; `samples`."""
+        """How the epoch went so far.
+
+        `dataloading_s`: what the trainer waited for batches. `worker_loading_s`: what the batches have cost the workers, added up.
+        `slowest_worker` and `slowest_worker_wait_s`: the worker that was waited for longest, and how long. `samples_per_s`, `batches`,
+        `samples`.
+        """
         return {} if self._stream is None else self._stream.metrics()
 
     def close(self) -> None:
@@ -153,6 +162,7 @@ class BatchStream(Iterator[dict[str, Any]]):
         self._pin_memory = pin_memory
         self._last_state: str | None = None
         self._last_emitted: list[str] = []
+        self._last_times: list[tuple[int, float, float]] = []
         self._started = time.perf_counter()
         self._waited = 0.0
         self._num_batches = 0
@@ -188,8 +198,13 @@ class BatchStream(Iterator[dict[str, Any]]):
     def metrics(self) -> dict[str, float]:
         """See `Loader.metrics`."""
         elapsed = time.perf_counter() - self._started
+        times = self._batches.worker_times() or self._last_times
+        slowest = max(times, key=lambda worker: worker[2], default=(-1, 0.0, 0.0))
         return {
             "dataloading_s": self._waited,
+            "worker_loading_s": sum(loading for _, loading, _ in times),
+            "slowest_worker": slowest[0],
+            "slowest_worker_wait_s": slowest[2],
             "samples_per_s": self._num_samples / elapsed if elapsed > 0 else 0.0,
             "batches": self._num_batches,
             "samples": self._num_samples,
@@ -198,6 +213,7 @@ class BatchStream(Iterator[dict[str, Any]]):
     def close(self) -> None:
         """Stops the threads at once. There are no more batches."""
         self._last_state, self._last_emitted = self._state(), self._emitted()
+        self._last_times = self._batches.worker_times() or self._last_times
         self._batches.close()
 
     def _state(self) -> str:

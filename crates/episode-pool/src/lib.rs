@@ -41,7 +41,7 @@ pub use error::Error;
 pub use fetch_report::{FetchReport, FetchTotals, LeftOut};
 #[cfg(feature = "remote")]
 pub use index::IndexReport;
-pub use loader::{Loader, LoaderEpoch, LoaderOptions, NotYet};
+pub use loader::{Loader, LoaderEpoch, LoaderOptions, NotYet, WorkerTimes};
 pub use pool::EpisodePool;
 pub use sample::{Fields, Sample};
 pub use schema::Field;

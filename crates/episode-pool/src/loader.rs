@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pool_core::{Coverage, CoverageReport};
 use resume::{EpochEnd, State};
@@ -379,8 +379,9 @@ fn epoch_end_warning(lineup: &Lineup, run: &RunOptions) -> Option<Warning> {
 struct Worker {
     /// Its number among the rank's workers.
     number: usize,
-    /// `None` once the worker is told to stop.
-    batches: Option<Receiver<Result<Batch, Error>>>,
+    /// `None` once the worker is told to stop. With each batch comes how long the worker took for it.
+    batches: Option<Receiver<(Result<Batch, Error>, Duration)>>,
+    times: WorkerTimes,
     /// Ends the worker in the middle of a batch.
     interrupter: Arc<AtomicBool>,
     thread: Option<JoinHandle<EpochReport>>,
@@ -392,10 +393,12 @@ impl Worker {
         let (sender, batches) = sync_channel(prefetch_batches);
         let interrupter = epoch.interrupter();
         let run = move || {
+            let mut started = Instant::now();
             while let Some(batch) = epoch.next_turn() {
-                if sender.send(batch).is_err() {
+                if sender.send((batch, started.elapsed())).is_err() {
                     break;
                 }
+                started = Instant::now();
             }
             epoch.report()
         };
@@ -409,6 +412,10 @@ impl Worker {
         Ok(Self {
             number,
             batches: Some(batches),
+            times: WorkerTimes {
+                worker: number,
+                ..WorkerTimes::default()
+            },
             interrupter,
             thread: Some(thread),
         })
@@ -416,17 +423,23 @@ impl Worker {
 
     /// The next batch; `None` when the worker has ended.
     fn next_batch(
-        &self,
+        &mut self,
         patience: Option<Duration>,
     ) -> Result<Option<Result<Batch, Error>>, NotYet> {
         let Some(batches) = &self.batches else {
             return Ok(None);
         };
-        let Some(patience) = patience else {
-            return Ok(batches.recv().ok());
+        let asked = Instant::now();
+        let received = match patience {
+            None => batches.recv().map_err(RecvTimeoutError::from),
+            Some(patience) => batches.recv_timeout(patience),
         };
-        match batches.recv_timeout(patience) {
-            Ok(batch) => Ok(Some(batch)),
+        self.times.waited += asked.elapsed();
+        match received {
+            Ok((batch, took)) => {
+                self.times.loading += took;
+                Ok(Some(batch))
+            }
             Err(RecvTimeoutError::Disconnected) => Ok(None),
             Err(RecvTimeoutError::Timeout) => Err(NotYet),
         }
@@ -444,6 +457,18 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// How long one worker of a loader took, and kept who takes the batches waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct WorkerTimes {
+    /// The worker's number among the rank's.
+    pub worker: usize,
+    /// What the batches taken from it have cost it: reading, waiting for decoded frames, putting together.
+    pub loading: Duration,
+    /// How long its batches were waited for when it was its turn.
+    pub waited: Duration,
 }
 
 /// The next batch is still being made.
@@ -522,6 +547,12 @@ impl LoaderEpoch {
     #[must_use]
     pub fn reports(&self) -> &[EpochReport] {
         &self.reports
+    }
+
+    /// How long each worker took so far. The one that was waited for longest holds up the others, and the trainer.
+    #[must_use]
+    pub fn worker_times(&self) -> Vec<WorkerTimes> {
+        self.workers.iter().map(|worker| worker.times).collect()
     }
 
     /// The frames emitted by the workers that are done, against those that the rank owns.

@@ -1,14 +1,19 @@
 //! Arrays for Python: numpy takes over the memory that they were written to.
 
-use episode_pool::{Array, ArrayData, Fields};
+use std::sync::Arc;
+
+use episode_pool::{Array, ArrayData};
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 /// The fields as a dict, in order.
-pub(crate) fn fields<'py>(py: Python<'py>, fields: Fields) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn fields<'py>(
+    py: Python<'py>,
+    fields: impl IntoIterator<Item = (Arc<str>, Array)>,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (key, array) in fields.into_entries() {
+    for (key, array) in fields {
         dict.set_item(&*key, to_python(py, array)?)?;
     }
     Ok(dict)

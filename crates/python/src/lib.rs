@@ -5,6 +5,7 @@
 mod array;
 mod error;
 mod loader;
+mod normalize;
 mod options;
 mod pool;
 mod process;

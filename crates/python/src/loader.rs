@@ -1,12 +1,13 @@
 //! Whole batches, made by threads.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use episode_pool::{Batch, Error, LoaderEpoch, StateDict};
+use episode_pool::{Array, Error, LoaderEpoch, StateDict, WorkerTimes};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::normalize::Scales;
 use crate::options::BatchOptions;
 use crate::pool::Pool;
 use crate::process::{Here, Permit};
@@ -17,16 +18,28 @@ use crate::{array, error, waiting};
 #[derive(Debug)]
 pub(crate) struct Loader {
     loader: Mutex<Here<episode_pool::Loader>>,
+    scales: Arc<Scales>,
 }
 
 #[pymethods]
 impl Loader {
     #[new]
-    fn new(pool: &Pool, num_workers: usize, options: BatchOptions) -> PyResult<Self> {
+    fn new(
+        pool: &Pool,
+        num_workers: usize,
+        options: BatchOptions,
+        scales: Scales,
+    ) -> PyResult<Self> {
         let options = options.into_options()?;
+        for field in pool.pool.fields() {
+            if let Some(scale) = scales.get(field.key()) {
+                scale.check(field.key(), field.shape().iter().product())?;
+            }
+        }
         let loader = episode_pool::Loader::new(&pool.worker(0, num_workers)?, options);
         Ok(Self {
             loader: Mutex::new(Here::new(loader.map_err(|e| error::to_python(&e))?)),
+            scales: Arc::new(scales),
         })
     }
 
@@ -54,7 +67,7 @@ impl Loader {
     fn epoch(&self, py: Python<'_>, epoch: u64) -> PyResult<BatchIter> {
         let permit = Permit::new()?;
         let batches = py.detach(|| self.with(|loader| loader.epoch(epoch)));
-        Ok(BatchIter::new(batches?, permit))
+        Ok(BatchIter::new(batches?, permit, &self.scales))
     }
 
     /// The rest of the epoch in which a saved state lies.
@@ -63,7 +76,7 @@ impl Loader {
         let batches = py.detach(|| {
             self.with(|loader| loader.load_state_dict(&StateDict::from_json(state)?, strict))
         });
-        Ok(BatchIter::new(batches?, permit))
+        Ok(BatchIter::new(batches?, permit, &self.scales))
     }
 }
 
@@ -84,8 +97,12 @@ impl Loader {
 pub(crate) struct BatchIter {
     epoch: u64,
     warnings: Vec<String>,
+    scales: Arc<Scales>,
     reading: Mutex<Here<Reading>>,
 }
+
+/// A batch's arrays by their names.
+type Entries = Vec<(Arc<str>, Array)>;
 
 #[derive(Debug)]
 struct Reading {
@@ -95,8 +112,9 @@ struct Reading {
 }
 
 impl BatchIter {
-    fn new(batches: LoaderEpoch, permit: Permit) -> Self {
+    fn new(batches: LoaderEpoch, permit: Permit, scales: &Arc<Scales>) -> Self {
         Self {
+            scales: Arc::clone(scales),
             epoch: batches.epoch(),
             warnings: texts(batches.warnings()),
             reading: Mutex::new(Here::new(Reading {
@@ -112,7 +130,7 @@ impl BatchIter {
     }
 
     /// The next batch; the outer `None` when it is still being made.
-    fn ask(&self, patience: Duration) -> PyResult<Option<Option<Batch>>> {
+    fn ask(&self, patience: Duration) -> PyResult<Option<Option<Entries>>> {
         let next = self.with(|reading| {
             let next = reading.batches.next_within(patience);
             if !matches!(next, Ok(Some(Ok(_))) | Err(_)) {
@@ -122,7 +140,14 @@ impl BatchIter {
         });
         match next? {
             None | Some(Ok(None)) => Ok(Some(None)),
-            Some(Ok(Some(Ok(batch)))) => Ok(Some(Some(batch))),
+            Some(Ok(Some(Ok(batch)))) => {
+                let entries = batch.fields.into_entries();
+                let scaled = entries.map(|(key, array)| match self.scales.get(&*key) {
+                    Some(scale) => (key, scale.apply(array)),
+                    None => (key, array),
+                });
+                Ok(Some(Some(scaled.collect())))
+            }
             Some(Ok(Some(Err(error)))) => Err(error::to_python(&error)),
             Some(Err(_not_yet)) => Ok(None),
         }
@@ -159,6 +184,20 @@ impl BatchIter {
         })
     }
 
+    /// Each worker's number, the seconds that its batches have cost it, and the seconds that they were waited for.
+    fn worker_times(&self, py: Python<'_>) -> PyResult<Option<Vec<(usize, f64, f64)>>> {
+        let seconds = |times: WorkerTimes| {
+            let (loading, waited) = (times.loading, times.waited);
+            (times.worker, loading.as_secs_f64(), waited.as_secs_f64())
+        };
+        py.detach(|| {
+            self.with(|reading| {
+                let times = reading.batches.worker_times().into_iter();
+                times.map(seconds).collect()
+            })
+        })
+    }
+
     /// Stops the workers at once.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
@@ -173,7 +212,7 @@ impl BatchIter {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         match waiting::wait_for(py, |patience| self.ask(patience))? {
-            Some(batch) => array::fields(py, batch.fields).map(Some),
+            Some(batch) => array::fields(py, batch).map(Some),
             None => Ok(None),
         }
     }

@@ -126,7 +126,7 @@ impl Pool {
     /// The sample of one frame, by its number in the dataset.
     fn sample<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
         let sample = py.detach(|| self.pool.sample(index)).map_err(raise)?;
-        array::fields(py, sample.fields)
+        array::fields(py, sample.fields.into_entries())
     }
 
     /// A worker's samples of an epoch, after the first `skip`.

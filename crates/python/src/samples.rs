@@ -117,7 +117,7 @@ impl SampleIter {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         match waiting::wait_for(py, |patience| self.ask(patience))? {
-            Some(sample) => array::fields(py, sample.fields).map(Some),
+            Some(sample) => array::fields(py, sample.fields.into_entries()).map(Some),
             None => Ok(None),
         }
     }

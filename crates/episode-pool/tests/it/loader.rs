@@ -198,6 +198,9 @@ fn waiting_a_little_at_a_time_loses_nothing() {
     }
     assert_eq!(batches, expected);
     assert!(epoch.coverage().exactly_once);
+    let times = epoch.worker_times();
+    assert_eq!(times.iter().map(|t| t.worker).collect::<Vec<_>>(), [0, 1]);
+    assert!(times.iter().all(|times| !times.loading.is_zero()));
 }
 
 #[test]
