@@ -182,6 +182,8 @@ class StreamingDataset(_tensors.Iterable):
 
     def set_epoch(self, epoch: int) -> None:
         """Makes `epoch` the next one to be iterated. There is no need to: epochs count themselves."""
+        if epoch < 0:
+            raise ValueError(f"`epoch` is {epoch}; expected 0 or more")
         _guard.refuse_double_sharding()
         # accelerate counts from 0 in every process, also in one that goes on from a saved state.
         if not _guard.is_called_by_accelerate():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import fixture
 from episode_pool import Loader, StreamingDataset
+from episode_pool._dataset import _source
 from test_dataloader import dataloader
 
 NO_CAMERA = fixture("no_camera")
@@ -65,3 +66,21 @@ def test_a_root_and_a_name(tmp_path: Path) -> None:
     dataset = StreamingDataset("someone/something", root=NO_CAMERA)
     assert dataset.meta.repo_id == "someone/something"
     assert dataset.num_frames == StreamingDataset("x/y", data_files_root=NO_CAMERA).num_frames
+
+
+def test_where_a_name_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _source("lerobot/pusht", None, None) == "hf://datasets/lerobot/pusht"
+    assert _source("lerobot/pusht", None, "v3.0") == "hf://datasets/lerobot/pusht@v3.0"
+    assert _source("hf://datasets/lerobot/pusht", None, "main") == "hf://datasets/lerobot/pusht@main"
+    assert _source("lerobot/pusht", tmp_path, "v3.0") == str(tmp_path)
+    assert _source("./data/pusht", None, None) == "./data/pusht"
+    (tmp_path / "lerobot/pusht").mkdir(parents=True)
+    assert _source("lerobot/pusht", None, None) == "lerobot/pusht"
+
+
+def test_an_epoch_is_not_negative() -> None:
+    dataset = StreamingDataset(NO_CAMERA)
+    for what in (dataset, Loader(dataset, 4)):
+        with pytest.raises(ValueError, match="`epoch` is -1; expected 0 or more"):
+            what.set_epoch(-1)
