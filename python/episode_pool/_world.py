@@ -38,6 +38,8 @@ def this_worker() -> Worker:
 
         info = get_worker_info()
         if info is not None:
-            # All workers that a DataLoader starts together have this number in common.
-            return Worker(info.id, info.num_workers, info.seed - info.id)
+            # What all workers that a DataLoader starts together have in common, and those of another start have not: also where a trainer
+            # sets torch's seed anew, and starts another number of them.
+            together = (info.seed - info.id) * 1031 + info.num_workers
+            return Worker(info.id, info.num_workers, together)
     return Worker(None, 0, 0)

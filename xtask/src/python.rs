@@ -41,6 +41,9 @@ pub(crate) fn run() -> Result {
     sh::run(install.arg(wheel))?;
 
     sh::run(venv.command("python").args(["-m", "mypy"]))?;
+    // The stubs of the module in Rust against the module.
+    let mut stubs = venv.command("python");
+    sh::run(stubs.args(["-m", "mypy.stubtest", "episode_pool._episode_pool"]))?;
     let mut tests = venv.command("python");
     tests.args(["-m", "pytest", "-q", "-ra", "--durations", "3"]);
     sh::run(&mut tests)
