@@ -281,6 +281,9 @@ impl Epoch {
             }
             (Err(error), None) => return Err(error),
         };
+        if self.is_interrupted() {
+            return Ok(Advance::AtEnd);
+        }
         let resident = self
             .residents
             .get(frame.episode_index)
@@ -310,6 +313,8 @@ impl Epoch {
                     self.residents.admit(episode_index, rows);
                     Ok(())
                 }
+                // Nothing more is waited for.
+                None if self.is_interrupted() => Ok(()),
                 None => self.admit(episode_index),
             },
             None => self.admit(episode_index),
