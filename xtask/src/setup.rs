@@ -434,6 +434,7 @@ mod tests {
                     "sbatch",
                     "munged",
                     "shellcheck",
+                    "nginx",
                     "python3",
                 ],
                 libclang: true,
@@ -517,6 +518,7 @@ mod tests {
                 "slurm-client",
                 "munge",
                 "shellcheck",
+                "nginx-light",
                 "python3-venv"
             ]
         );
