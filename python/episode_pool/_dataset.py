@@ -49,7 +49,15 @@ class StreamingDataset(_tensors.Iterable):
         decode_ahead_bytes: the most memory that decoded frames may take before they are emitted.
         video_decoder_cache_size: the most video files open at once in each worker.
         video_decode_device: "cpu" is all there is.
-        data_files_root: another place to read the same dataset from: a directory or a URL.
+        admission: "shuffled", or "file_grouped": data file by data file, which mixes less and goes with `fetch="files"`.
+        data_files_root: where rows and videos lie, if not beside the metadata: a directory or a URL with the same layout.
+        index: an index of a remote dataset's files, made by `episode-pool index`; one in the cache's folder or in the dataset is found without.
+        cache_dir: where fetched video is kept while it is needed, on a disk of this machine. Processes that share it fetch nothing twice.
+        cache_bytes: the most bytes in that folder, for all processes that share it; 32 GiB by default.
+        warm_cache: whether what nobody needs stays there until the room is needed.
+        prefetch_episodes: the episodes that each worker fetches before they are admitted.
+        fetch: "ranges" fetches of a remote video file the packets of an episode's own frames, "files" all of it.
+        on_fetch_error: what to do when an episode cannot be fetched: "fail", or "skip_episode": leave out its frames, and warn.
         prefetch: the samples that each worker of a DataLoader makes ahead.
     """
 
@@ -81,7 +89,15 @@ class StreamingDataset(_tensors.Iterable):
         decode_ahead_bytes: int | None = None,
         video_decoder_cache_size: int | None = None,
         video_decode_device: str = "cpu",
+        admission: str = "shuffled",
         data_files_root: str | os.PathLike[str] | None = None,
+        index: str | os.PathLike[str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_bytes: int | None = None,
+        warm_cache: bool = False,
+        prefetch_episodes: int = 8,
+        fetch: str = "ranges",
+        on_fetch_error: str = "fail",
         prefetch: int = 2,
     ) -> None:
         super().__init__()
@@ -92,7 +108,7 @@ class StreamingDataset(_tensors.Iterable):
         if prefetch < 0:
             raise ValueError(f"`prefetch` is {prefetch}; expected 0 or more")
         self._name = os.fspath(repo_or_path)
-        self._source = _source(self._name, root if data_files_root is None else data_files_root, revision)
+        self._source = _source(self._name, root, revision)
         self._has_own_place = rank is not None
         place = _world.running_world() if rank is None or world_size is None else (rank, world_size)
         deltas = {key: [float(delta) for delta in deltas] for key, deltas in (delta_timestamps or {}).items()}
@@ -115,6 +131,15 @@ class StreamingDataset(_tensors.Iterable):
             "num_threads": num_threads,
             "decode_ahead_bytes": decode_ahead_bytes,
             "video_decoder_cache_size": video_decoder_cache_size,
+            "admission": admission,
+            "data_root": None if data_files_root is None else os.fspath(data_files_root),
+            "index": None if index is None else Path(index),
+            "cache_dir": None if cache_dir is None else Path(cache_dir),
+            "cache_bytes": cache_bytes,
+            "warm_cache": warm_cache,
+            "prefetch_episodes": prefetch_episodes,
+            "fetch": fetch,
+            "on_fetch_error": on_fetch_error,
             "place": place,
         }
         self.image_transforms = image_transforms
@@ -163,6 +188,12 @@ class StreamingDataset(_tensors.Iterable):
         """The episodes of the dataset, or those that were asked for."""
         episodes = self._options["episodes"]
         return self._pool.total_episodes if episodes is None else len(episodes)
+
+    @property
+    def fetched(self) -> dict[str, int]:
+        """What this process has asked of a remote dataset so far: `requests`, `retries` and `bytes_fetched`; zeros for a directory."""
+        requests, retries, bytes_fetched = self._pool.fetched()
+        return {"requests": requests, "retries": retries, "bytes_fetched": bytes_fetched}
 
     @property
     def fps(self) -> int | float:

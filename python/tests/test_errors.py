@@ -65,7 +65,7 @@ def test_a_shuffle_buffer_is_warned_about() -> None:
 def test_a_root_and_a_name(tmp_path: Path) -> None:
     dataset = StreamingDataset("someone/something", root=NO_CAMERA)
     assert dataset.meta.repo_id == "someone/something"
-    assert dataset.num_frames == StreamingDataset("x/y", data_files_root=NO_CAMERA).num_frames
+    assert dataset.num_frames == StreamingDataset(NO_CAMERA).num_frames
 
 
 def test_where_a_name_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use episode_pool::decode::Layout;
-use episode_pool::pool_core::{ShardUnit, Topology};
+use episode_pool::pool_core::{Admission, ShardUnit, Topology};
 use episode_pool::resume::EpochEnd;
-use episode_pool::{Builder, EpisodePool, FrameType, LoaderOptions};
+use episode_pool::{Builder, EpisodePool, Fetch, FrameType, LoaderOptions, OnFetchError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -34,6 +34,15 @@ pub(crate) struct PoolOptions {
     num_threads: Option<usize>,
     decode_ahead_bytes: Option<u64>,
     video_decoder_cache_size: Option<usize>,
+    admission: String,
+    data_root: Option<String>,
+    index: Option<PathBuf>,
+    cache_dir: Option<PathBuf>,
+    cache_bytes: Option<u64>,
+    warm_cache: bool,
+    prefetch_episodes: usize,
+    fetch: String,
+    on_fetch_error: String,
     /// Rank and number of ranks; without them, as the environment says.
     place: Option<(usize, usize)>,
 }
@@ -44,6 +53,27 @@ impl PoolOptions {
             "episode" => ShardUnit::Episode,
             "file" => ShardUnit::File,
             other => return Err(unknown("shard_unit", other, "\"episode\" or \"file\"")),
+        };
+        let admission = match self.admission.as_str() {
+            "shuffled" => Admission::Shuffled,
+            "file_grouped" => Admission::FileGrouped,
+            other => {
+                let expected = "\"shuffled\" or \"file_grouped\"";
+                return Err(unknown("admission", other, expected));
+            }
+        };
+        let fetch = match self.fetch.as_str() {
+            "ranges" => Fetch::Ranges,
+            "files" => Fetch::Files,
+            other => return Err(unknown("fetch", other, "\"ranges\" or \"files\"")),
+        };
+        let on_fetch_error = match self.on_fetch_error.as_str() {
+            "fail" => OnFetchError::Fail,
+            "skip_episode" => OnFetchError::SkipEpisode,
+            other => {
+                let expected = "\"fail\" or \"skip_episode\"";
+                return Err(unknown("on_fetch_error", other, expected));
+            }
         };
         let frame_type = if self.uint8 {
             FrameType::U8
@@ -60,6 +90,11 @@ impl PoolOptions {
             .shard_unit(shard_unit)
             .seed(self.seed)
             .shuffle(self.shuffle)
+            .admission(admission)
+            .warm_cache(self.warm_cache)
+            .prefetch_episodes(self.prefetch_episodes)
+            .fetch(fetch)
+            .on_fetch_error(on_fetch_error)
             .frame_layout(Layout::Chw)
             .frame_type(frame_type);
         if let Some(episodes) = self.episodes {
@@ -85,6 +120,18 @@ impl PoolOptions {
         }
         if let Some(decoders) = self.video_decoder_cache_size {
             builder = builder.video_decoder_cache_size(decoders);
+        }
+        if let Some(source) = self.data_root {
+            builder = builder.data_root(source);
+        }
+        if let Some(path) = self.index {
+            builder = builder.index(path);
+        }
+        if let Some(dir) = self.cache_dir {
+            builder = builder.cache_dir(dir);
+        }
+        if let Some(bytes) = self.cache_bytes {
+            builder = builder.cache_bytes(bytes);
         }
         match self.place {
             Some((rank, world_size)) => {

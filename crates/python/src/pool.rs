@@ -60,6 +60,12 @@ impl Pool {
             .collect()
     }
 
+    /// Requests, retries, and bytes fetched.
+    fn fetched(&self) -> (u64, u64, u64) {
+        let stats = self.pool.fetch_stats();
+        (stats.requests, stats.retries, stats.bytes_fetched)
+    }
+
     #[getter]
     fn fps(&self) -> f64 {
         self.pool.metadata().info().fps()
