@@ -360,7 +360,8 @@ impl Remote {
                 attempts: 1,
                 seen: attempt::Seen::default(),
                 reason: "the request was given up".to_owned(),
-                kind: io::ErrorKind::Interrupted,
+                // Not `Interrupted`, after which readers try again.
+                kind: io::ErrorKind::ConnectionAborted,
             })
         });
         outcome.map_err(|failure| Error::Remote {

@@ -223,6 +223,35 @@ fn an_early_end_leaves_nothing_and_waits_for_nobody() {
     assert_eq!(held(setting.cache.path()), (0, 0));
 }
 
+/// A job that reads on the way out comes to its end, with an error.
+#[test]
+fn an_early_end_breaks_off_what_jobs_read() {
+    let setting = Setting::new();
+    let threads = setting.start();
+    let fetcher = threads.fetcher().clone();
+    fetcher.size(BIG).unwrap();
+    let (sender, asked) = mpsc::sync_channel(99);
+    setting.server.set_faults(move |_| {
+        sender.send(()).unwrap();
+        Fault::Silence
+    });
+    let (sender, read) = mpsc::sync_channel(1);
+    threads.fetcher().run(move || {
+        let mut reader = fetcher.open(BIG).unwrap();
+        sender
+            .send(
+                reader
+                    .read_exact(&mut [0; 10])
+                    .map_err(|error| error.to_string()),
+            )
+            .unwrap();
+    });
+    asked.recv().unwrap();
+    drop(threads);
+    let error = read.recv().unwrap().unwrap_err();
+    assert!(error.contains("given up"), "{error}");
+}
+
 #[test]
 fn jobs_are_done_before_what_nobody_waits_for() {
     let setting = Setting::new();
