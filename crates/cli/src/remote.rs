@@ -76,7 +76,7 @@ pub(crate) struct RemoteArgs {
     )]
     max_attempts: NonZeroU32,
 
-    /// The most requests at once.
+    /// The most requests at once, up to 1024.
     #[arg(
         long,
         value_name = "REQUESTS",

@@ -16,8 +16,15 @@ pub struct SourceOptions {
     pub backoff: Duration,
     /// How long a server may send nothing at all. (A whole request may take this long, and a second more for every 64 KiB.) Default: 30 s.
     pub timeout: Duration,
-    /// The most requests at once. Default: 16.
+    /// The most requests at once, 1 to 1024: what is less or more is taken as the nearer of these. Default: 16.
     pub max_requests: usize,
+}
+
+#[cfg(feature = "remote")]
+impl SourceOptions {
+    pub(crate) fn requests_at_once(&self) -> usize {
+        self.max_requests.clamp(1, 1024)
+    }
 }
 
 impl Default for SourceOptions {

@@ -45,6 +45,8 @@ pub enum Fault {
     IgnoreRange,
     /// Says nothing until the client has gone, a minute at most.
     Silence,
+    /// Sends the body in pieces, says nothing of its length, and goes on with zeros for ever.
+    Endless,
     /// Sends the body a byte at a time, with a pause after each, until the client has gone.
     Drip(Duration),
 }
@@ -252,6 +254,17 @@ impl Shared {
         let mut head = format!("HTTP/1.1 {} x\r\n", answer.status);
         for (name, value) in &answer.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if let Fault::Endless = fault {
+            head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+            stream.write_all(head.as_bytes())?;
+            answer.body.resize(answer.body.len().max(1), 0);
+            loop {
+                stream.write_all(format!("{:x}\r\n", answer.body.len()).as_bytes())?;
+                stream.write_all(&answer.body)?;
+                stream.write_all(b"\r\n")?;
+                answer.body.fill(0);
+            }
         }
         head.push_str(&format!("Content-Length: {}\r\n\r\n", answer.body.len()));
         stream.write_all(head.as_bytes())?;

@@ -115,9 +115,8 @@ impl Store {
         let _lock = lock(&self.root)?;
         self.bury_the_dead()?;
         let parts = self.parts()?;
-        let mut used: u64 = parts.keys().map(|name| len_of(name)).sum();
         let mut pieces = list(&self.pieces())?;
-        used += pieces.iter().map(|name| len_of(name)).sum::<u64>();
+        let used = total(parts.keys().chain(&pieces));
         let mut claims = Vec::with_capacity(names.len());
         let mut need = 0;
         for &name in names {
@@ -130,7 +129,7 @@ impl Store {
                 Claim::Mine
             });
         }
-        let over = (used + need).saturating_sub(self.max_bytes);
+        let over = used.saturating_add(need).saturating_sub(self.max_bytes);
         pieces.retain(|piece| !names.contains(&piece.as_str()));
         if over > 0 && !self.make_room(over, pieces)? {
             return Ok(None);
@@ -179,9 +178,8 @@ impl Store {
     /// The bytes that lie here or have their room taken.
     #[cfg(test)]
     pub(super) fn used(&self) -> io::Result<u64> {
-        let parts = self.parts()?.into_keys();
-        let names = list(&self.pieces())?.into_iter().chain(parts);
-        Ok(names.map(|name| len_of(&name)).sum())
+        let (parts, pieces) = (self.parts()?, list(&self.pieces())?);
+        Ok(total(parts.keys().chain(&pieces)))
     }
 
     fn pieces(&self) -> PathBuf {
@@ -242,16 +240,16 @@ impl Store {
         }
         unneeded.sort_unstable();
         let mut freed = 0;
-        let going: Vec<&str> = unneeded
+        let going: Vec<&String> = unneeded
             .iter()
             .take_while(|(_, name)| {
                 let goes = freed < over;
-                freed += len_of(name);
+                freed = freed.saturating_add(len_of(name));
                 goes
             })
-            .map(|(_, name)| name.as_str())
+            .map(|(_, name)| name)
             .collect();
-        let available: u64 = going.iter().map(|name| len_of(name)).sum();
+        let available = total(going.iter().copied());
         if available < over {
             return Ok(false);
         }
@@ -353,6 +351,11 @@ fn len_of(name: &str) -> u64 {
     len.unwrap_or(0)
 }
 
+/// The lengths that names say, added up. (A name may be anything.)
+fn total<'a>(names: impl Iterator<Item = &'a String>) -> u64 {
+    names.fold(0, |sum, name| sum.saturating_add(len_of(name)))
+}
+
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -431,6 +434,17 @@ mod tests {
         drop(store);
         let store = Store::open(&options(dir.path(), 9, true)).unwrap();
         assert_eq!(store.used().unwrap(), 6);
+    }
+
+    #[test]
+    fn names_of_others_are_lived_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&options(dir.path(), 100, false)).unwrap();
+        for name in ["a-18446744073709551615", "b-18446744073709551615", "-", "c"] {
+            fs::write(store.pieces().join(name), b"").unwrap();
+        }
+        // Nobody needs them, so that they make room.
+        assert_eq!(store.claim(&["d-100"]).unwrap().unwrap(), [Claim::Mine]);
     }
 
     #[test]

@@ -290,7 +290,7 @@ impl Remote {
 
     /// The most requests at once.
     pub(crate) fn max_requests(&self) -> usize {
-        self.options.max_requests.max(1)
+        self.options.requests_at_once()
     }
 
     fn runtime(&self) -> Result<Arc<Runtime>, Error> {

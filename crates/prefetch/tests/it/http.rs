@@ -165,6 +165,20 @@ fn a_server_that_says_nothing_is_given_up() {
     assert!(error.contains("tried 2 times"), "{error}");
 }
 
+/// An answer without an end is broken off where more comes than was asked for.
+#[test]
+fn a_body_without_an_end_does_not_fill_the_memory() {
+    let folder = folder();
+    let server = Server::start(folder.path());
+    let mut options = quick();
+    options.max_attempts = 2;
+    let source = Source::with_options(&server.files_url(), &options).unwrap();
+    fail_first(&server, usize::MAX, Fault::Endless);
+    let error = read(&source, BIG).unwrap_err();
+    assert!(error.contains("were to be all"), "{error}");
+    assert!(source.fetch_stats().bytes_fetched < 10_000_000);
+}
+
 /// Something always comes, so that nothing looks stuck; but it would take hours.
 #[test]
 fn a_server_that_drips_is_given_up() {
